@@ -117,8 +117,7 @@ type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 .PHONY: test
 test: lint-python type build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Everything that a change must pass
 	@rm -rf build/junit-*.xml jvm/*/target/test-reports
-	@$(MAKE) --no-print-directory -j2 -k --output-sync=target AT_ONCE=1 check-jvm test-peers-0 test-peers-1 \
-	  $(SPARK_PARTS:%=test-spark-%) test-conformance-and-units test-hive-core
+	@$(MAKE) --no-print-directory -j2 -k --output-sync=target AT_ONCE=1 check-jvm $(PYTHON_PARTS)
 	@$(PY) -m tests.support.slowest
 
 # A minute of lint and types, then the tests of what has changed, the Scala suites and units beside those on Spark.
@@ -147,27 +146,24 @@ test-jvm: $(SBT_LAUNCHER) ## Run the Scala tests
 	$(call sbt,test)
 
 .PHONY: test-python
-test-python: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Run the Python tests, those on Spark beside the others
-	@$(call beside,test-spark,test-conformance-and-units test-peers test-hive-core)
+test-python: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Run the Python tests, two parts at a time
+	@$(MAKE) --no-print-directory -j2 -k --output-sync=target AT_ONCE=1 $(PYTHON_PARTS)
 
 # Tests whose Sparks are processes of their own: they run where there is a core to spare.
 APART = tests/spark/session/test_readme.py tests/spark/commit/test_committer_process.py
-
-.PHONY: test-conformance-and-units test-peers test-spark
-test-conformance-and-units: build $(CLASS_ARCHIVE)
-	$(call pytest_in_ci,units) tests/conflicts tests/unit tests/conformance $(APART)
-test-peers: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
-	$(call pytest_in_ci,peers) tests/peers
-test-peers-0 test-peers-1: test-peers-%: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
-	$(call pytest_in_ci,peers-$*) $(call half,tests/peers,$*)
-test-spark: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE)
-	$(call pytest_in_ci,spark) tests/spark $(APART:%=--ignore=%)
 
 # Parts of about the same length, each in a session of its own, so that two at a time keep both cores busy to the end.
 SPARK_FOLDERS = $(notdir $(patsubst %/,%,$(wildcard tests/spark/*/)))
 SPARK_PARTS = scan session rowlevel write+commit others
 NAMED_FOLDERS = $(subst +, ,$(SPARK_PARTS))
-test-spark-%: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE)
+PYTHON_PARTS = test-peers-0 test-peers-1 $(SPARK_PARTS:%=test-spark-%) test-conformance-and-units test-hive-core
+
+.PHONY: $(PYTHON_PARTS)
+test-conformance-and-units: build $(CLASS_ARCHIVE)
+	$(call pytest_in_ci,units) tests/conflicts tests/unit tests/conformance $(APART)
+test-peers-0 test-peers-1: test-peers-%: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
+	$(call pytest_in_ci,peers-$*) $(call half,tests/peers,$*)
+$(SPARK_PARTS:%=test-spark-%): test-spark-%: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,spark-$*) $(APART:%=--ignore=%) \
 	  $(addprefix tests/spark/,$(if $(filter others,$*),$(filter-out $(NAMED_FOLDERS),$(SPARK_FOLDERS)),$(subst +, ,$*)))
 
@@ -178,7 +174,6 @@ HIVE_SUITES = $(foreach suite,alter_table assigned_values catalog_tables change_
   schema_evolution show_statements sql_statements time_travel time_travel_spelling update_merge write_modes \
   write_statements,$(wildcard tests/spark/*/test_$(suite).py))
 
-.PHONY: test-hive-core
 test-hive-core: build $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,hive) --hive --every 10 $(HIVE_SUITES)
 

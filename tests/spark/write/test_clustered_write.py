@@ -18,8 +18,8 @@ from tests.support.table_builder import rows_of
 SETTING = "spark.deltaic.clusteredWrite.enabled"
 
 
-def shuffled(spark: SparkSession, count: int, tasks: int = 1) -> DataFrame:
-    """Return rows in random order, of which one in seven has a null in each column."""
+def shuffled(spark: SparkSession, count: int) -> DataFrame:
+    """Return rows of one task in random order, of which one in seven has a null in each column."""
     chance = random.Random(7)
     a, b = ([n if chance.random() > 1 / 7 else None for n in range(count)] for _ in range(2))
     for values in (a, b):
@@ -27,7 +27,7 @@ def shuffled(spark: SparkSession, count: int, tasks: int = 1) -> DataFrame:
     rows = [
         (n, x, None if y is None else f"{y:06d}") for n, (x, y) in enumerate(zip(a, b, strict=True))
     ]
-    return spark.createDataFrame(rows, "id INT, a INT, b STRING").coalesce(tasks)
+    return spark.createDataFrame(rows, "id INT, a INT, b STRING").coalesce(1)
 
 
 def stored(table: str) -> list[list[dict[str, Any]]]:

@@ -90,7 +90,25 @@ final case class RemoveFile(
     deletionVector: Option[DeletionVectorDescriptor] = None,
     baseRowId: Option[Long] = None,
     defaultRowCommitVersion: Option[Long] = None
-) extends FileAction
+) extends FileAction {
+
+  /**
+   * The file as it was before it was removed, as far as the tombstone tells: it has no modification time and no
+   * clustering provider. The size must be there.
+   */
+  def restored: AddFile = AddFile(
+    path = path,
+    partitionValues = partitionValues,
+    sizeBytes = sizeBytes.get,
+    modificationTimeMs = 0L,
+    dataChange = dataChange,
+    stats = stats,
+    tags = tags,
+    deletionVector = deletionVector,
+    baseRowId = baseRowId,
+    defaultRowCommitVersion = defaultRowCommitVersion
+  )
+}
 
 /** Protocol § Add CDC File. */
 final case class AddCdcFile(

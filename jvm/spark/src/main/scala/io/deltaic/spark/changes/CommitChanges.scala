@@ -113,16 +113,7 @@ private[spark] object CommitChanges {
     val file = matchingAdd match {
       case Some(add) => add.copy(stats = remove.stats, deletionVector = None)
       case None if isComplete || (remove.sizeBytes.isDefined && remove.partitionValues.nonEmpty) =>
-        AddFile(
-          path = remove.path,
-          partitionValues = remove.partitionValues,
-          sizeBytes = remove.sizeBytes.get,
-          modificationTimeMs = 0L,
-          dataChange = true,
-          stats = remove.stats,
-          baseRowId = remove.baseRowId,
-          defaultRowCommitVersion = remove.defaultRowCommitVersion
-        )
+        remove.restored.copy(deletionVector = None)
       case None =>
         throw DeltaicException(
           "DELTAIC_CHANGES_REMOVED_FILE_UNKNOWN",

@@ -218,7 +218,7 @@ private[spark] object DeletionVectorRebase {
   private def id(descriptor: Option[DeletionVectorDescriptor]): Option[String] =
     descriptor.map(_.uniqueId)
 
-  private[commit] def isSubset(some: DeletionVector, all: DeletionVector): Boolean = {
+  private def isSubset(some: DeletionVector, all: DeletionVector): Boolean = {
     val rest = some.copy()
     rest.andNot(all)
     rest.isEmpty

@@ -5,7 +5,7 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile}
 import io.deltaic.spark.commit.DeletionVectorRebase.{Stored, of}
-import io.deltaic.spark.commit.lineage.{CompactionPart, Lineage, MovedRows}
+import io.deltaic.spark.commit.lineage.{Lineage, MovedRows}
 
 /**
  * Rebases two commits of which one has moved rows to other files, and the other has deleted some of them. In
@@ -38,19 +38,13 @@ private[spark] final class MovedRowsRebase(
     )
     val deleted = read.map { remove =>
       val before = vector(of(remove))
-      val rows = theirs(rebase.canonical(remove.path)).map { now =>
-        val rows = vector(of(now)).copy()
-        rows.andNot(before)
-        rows
-      }
-      RowLookup.RowsOf(CompactionPart.restored(remove), before, rows)
+      val now = theirs(rebase.canonical(remove.path))
+      val rows = now.map(file => complementOf(vector(of(file)), before))
+      RowLookup.RowsOf(remove.restored, before, rows)
     }
     val positions =
       if (deleted.forall(rows => moved.areKnown(rows.file.path)))
-        Some(together(deleted.flatMap { rows =>
-          moved.positions(rows.file.path, rows.vector, rows.positions).toSeq
-            .map { case (add, positions) => add.path -> positions }
-        }))
+        Some(positionsOf(moved, deleted))
       else settings.lookup.flatMap(_.find(deleted, original.adds))
     positions.map(withDeleted(original, changes, theirs, vector, _))
   }
@@ -126,7 +120,7 @@ private[spark] final class MovedRowsRebase(
       val rows = paths.map { path =>
         val before = vector(of(read(path)))
         val deleted = left.get(path).map(add => complementOf(vector(of(add)), before))
-        RowLookup.RowsOf(CompactionPart.restored(read(path)), before, deleted)
+        RowLookup.RowsOf(read(path).restored, before, deleted)
       }
       val byPath =
         if (paths.forall(moved.areKnown)) byLineage(moved, rows)
@@ -151,16 +145,25 @@ private[spark] final class MovedRowsRebase(
       moved: MovedRows,
       rows: Seq[RowLookup.RowsOf]
   ): Option[Map[String, DeletionVector]] = {
-    val base = rebase.vectorsOf(rows.map(r => Stored(r.file.path, moved.vectorOf(r.file.path))))
-    def baseOf(rows: RowLookup.RowsOf): DeletionVector =
-      base(Stored(rows.file.path, moved.vectorOf(rows.file.path)))
-    Option.when(rows.forall(r => r.positions.forall(areDisjoint(_, baseOf(r))))) {
-      together(rows.flatMap { r =>
-        moved.positions(r.file.path, baseOf(r), r.positions).toSeq
-          .map { case (add, positions) => add.path -> positions }
-      })
+    def stored(rows: RowLookup.RowsOf) = Stored(rows.file.path, moved.vectorOf(rows.file.path))
+    val base = rebase.vectorsOf(rows.map(stored))
+    val moving = rows.map(r => r.copy(vector = base(stored(r))))
+    Option.when(moving.forall(r => r.positions.forall(areDisjoint(_, r.vector)))) {
+      positionsOf(moved, moving)
     }
   }
+
+  /** The positions of rows in the files that they were moved to, by path; it is known where they are. */
+  private def positionsOf(
+      moved: MovedRows,
+      rows: Seq[RowLookup.RowsOf]
+  ): Map[String, DeletionVector] =
+    rows.flatMap(r => moved.positions(r.file.path, r.vector, r.positions))
+      .groupMapReduce { case (add, _) => add.path } { case (_, positions) => positions } {
+        (one, other) =>
+          one.or(other)
+          one
+      }
 
   /** @param byPath the positions of deleted rows in the files that others have moved them to */
   private def follow(
@@ -199,12 +202,6 @@ private[spark] final class MovedRowsRebase(
 
   private def movedRows(removes: IndexedSeq[RemoveFile], adds: Seq[AddFile]): MovedRows =
     new MovedRows(removes, adds, rebase.canonical, CommitFiles.rowsIn)
-
-  private def together(rows: Seq[(String, DeletionVector)]): Map[String, DeletionVector] =
-    rows.groupMapReduce(_._1)(_._2) { (one, other) =>
-      one.or(other)
-      one
-    }
 
   /** The files with these rows deleted; a file without remaining rows is left out. */
   private def withVectors(

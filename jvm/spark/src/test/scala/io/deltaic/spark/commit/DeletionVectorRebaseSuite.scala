@@ -41,13 +41,7 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
           try Some(writer.add(vector))
           finally writer.close()
         }
-      AddFile(
-        path,
-        Map.empty,
-        sizeBytes = 100,
-        modificationTimeMs = 1,
-        dataChange = true,
-        stats = Some(s"""{"numRecords":$rowsInFile}"""),
+      LoggedFile(path, rowsInFile).copy(
         deletionVector = descriptor,
         baseRowId = Some(7),
         defaultRowCommitVersion = Some(3)

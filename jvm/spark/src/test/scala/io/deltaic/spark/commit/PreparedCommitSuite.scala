@@ -34,15 +34,7 @@ class PreparedCommitSuite extends munit.FunSuite {
   private val vector = DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", Some(1), 40, 6)
 
   private def add(path: String, rows: Long, dv: Option[DeletionVectorDescriptor] = None): AddFile =
-    AddFile(
-      path,
-      Map.empty,
-      sizeBytes = 100,
-      modificationTimeMs = 1,
-      dataChange = true,
-      stats = Some(s"""{"numRecords":$rows}"""),
-      deletionVector = dv
-    )
+    LoggedFile(path, rows).copy(deletionVector = dv)
 
   private def commit(
       log: DeltaLog,

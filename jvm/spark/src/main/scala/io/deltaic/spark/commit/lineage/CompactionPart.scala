@@ -18,26 +18,18 @@ private[spark] final case class CompactionPart(outputs: Seq[AddFile], inputs: Se
    *
    * @param modificationTimeMs the `remove`s do not have that of the files
    */
-  def again(modificationTimeMs: Long): Seq[AddFile] =
-    inputs.map(CompactionPart.restored(_).copy(modificationTimeMs = modificationTimeMs))
+  def again(modificationTimeMs: Long): Seq[AddFile] = inputs.map { input =>
+    val file = input.restored
+    file.copy(
+      modificationTimeMs = modificationTimeMs,
+      dataChange = false,
+      // The positions in it are those of the commit that added the file first.
+      tags = file.tags - Lineage.Tag
+    )
+  }
 }
 
 private[spark] object CompactionPart {
-
-  /** A removed file as it was, but for the time of its modification, which a `remove` does not have. */
-  def restored(removed: RemoveFile): AddFile = AddFile(
-    path = removed.path,
-    partitionValues = removed.partitionValues,
-    sizeBytes = removed.sizeBytes.get,
-    modificationTimeMs = 0L,
-    dataChange = false,
-    stats = removed.stats,
-    // The positions in it are those of the commit that added the file first.
-    tags = removed.tags - Lineage.Tag,
-    deletionVector = removed.deletionVector,
-    baseRowId = removed.baseRowId,
-    defaultRowCommitVersion = removed.defaultRowCommitVersion
-  )
 
   /**
    * The parts of a commit with some of its inputs.

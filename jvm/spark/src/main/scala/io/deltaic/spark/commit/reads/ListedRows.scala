@@ -7,7 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.deltaic.SchemaInternals
-import org.apache.spark.sql.types.{LongType, StringType, StructField, StructType}
+import org.apache.spark.sql.types.{StringType, StructField, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.spark.changes.{ChangesScanBuilder, ListedChanges}
@@ -48,12 +48,11 @@ private[spark] object ListedRows {
 
   /** Path, position and row ID of all live rows of the files, of a table with row tracking. */
   def identified(spark: SparkSession, files: ListedFiles, schema: TableSchema): ListedRows = {
-    val columns = Seq(
+    val stored = StructType(Seq(
       StructField(ScanColumns.FilePath, StringType),
-      StructField(ScanColumns.RowIndex, LongType),
-      StructField(ScanColumns.TrackedRowId, LongType)
-    )
-    val stored = StructType(columns)
+      ScanColumns.rowIndexField,
+      ScanColumns.rowTracking(ScanColumns.TrackedRowId)
+    ))
     new ListedRows(
       files.table,
       stored,

@@ -1,19 +1,16 @@
 package io.deltaic.spark.commit.lineage
 
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile}
-import io.deltaic.spark.commit.CommitFiles
+import io.deltaic.spark.commit.{CommitFiles, LoggedFile}
 
 class CompactionPartSuite extends munit.FunSuite {
 
-  private def file(path: String, rows: Long, lineage: Option[Lineage] = None): AddFile = AddFile(
-    path,
-    Map("p" -> "1"),
-    sizeBytes = 10 * rows,
-    modificationTimeMs = 7,
-    dataChange = false,
-    stats = Some(s"""{"numRecords":$rows}"""),
-    tags = Map("theirs" -> "kept") ++ lineage.map(_.tag)
-  )
+  private def file(path: String, rows: Long, lineage: Option[Lineage] = None): AddFile =
+    LoggedFile(path, rows, dataChange = false).copy(
+      partitionValues = Map("p" -> "1"),
+      sizeBytes = 10 * rows,
+      tags = Map("theirs" -> "kept") ++ lineage.map(_.tag)
+    )
 
   private def output(path: String, first: Int, from: Long, rows: Long*): AddFile =
     file(path, rows.map(_.abs).sum, Some(Lineage(first, from, rows)))

@@ -4,20 +4,13 @@ import scala.util.Random
 
 import io.deltaic.dv.DeletionVector
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile}
-import io.deltaic.spark.commit.CommitFiles
+import io.deltaic.spark.commit.{CommitFiles, LoggedFile}
 
 /** The positions of moved rows, compared with rows that are copied one by one. */
 class MovedRowsSuite extends munit.FunSuite {
 
-  private def add(path: String, rows: Long, lineage: Option[Lineage] = None): AddFile = AddFile(
-    path,
-    Map.empty,
-    sizeBytes = 1,
-    modificationTimeMs = 1,
-    dataChange = false,
-    stats = Some(s"""{"numRecords":$rows}"""),
-    tags = lineage.map(_.tag).toMap
-  )
+  private def add(path: String, rows: Long, lineage: Option[Lineage] = None): AddFile =
+    LoggedFile(path, rows, dataChange = false).copy(tags = lineage.map(_.tag).toMap)
 
   private def descriptor(rows: Int): Option[DeletionVectorDescriptor] =
     Option.when(rows > 0)(DeletionVectorDescriptor("u", "somewhere", Some(1), 10, rows.toLong))

@@ -1,22 +1,15 @@
 package io.deltaic.spark.commit.lineage
 
 import io.deltaic.protocol.{AddFile, RemoveFile}
-import io.deltaic.spark.commit.CommitFiles
+import io.deltaic.spark.commit.{CommitFiles, LoggedFile}
 
 class TakenBackCompactionsSuite extends munit.FunSuite {
 
-  private def file(path: String, lineage: Option[Lineage] = None): AddFile = AddFile(
-    path,
-    Map.empty,
-    sizeBytes = 10,
-    modificationTimeMs = 7,
-    dataChange = false,
-    stats = Some(s"""{"numRecords":${lineage.fold(10L)(_.numRows)}}"""),
-    tags = lineage.map(_.tag).toMap
-  )
+  private def file(path: String): AddFile = LoggedFile(path, 10, dataChange = false)
 
   private val (a, b, c) = (file("a"), file("b"), file("c"))
-  private val compacted = file("x", Some(Lineage(0, 0, Seq(10, 10))))
+  private val compacted = LoggedFile("x", 20, dataChange = false)
+    .copy(tags = Map(Lineage(0, 0, Seq(10, 10)).tag))
 
   private def removed(files: AddFile*): Seq[RemoveFile] = files.map(_.remove(3, dataChange = false))
 
