@@ -13,7 +13,7 @@ from deltaic.commit.message import Message
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, OperationInfo, TableAccess, TableSnapshot
-from deltaic.commit.transaction import RetryPolicy, commit
+from deltaic.commit.transaction import RetryPolicy, commit, with_user_metadata
 from deltaic.exceptions import error
 from deltaic.protocol import row_tracking
 from deltaic.protocol.actions import DomainMetadata
@@ -82,7 +82,7 @@ def restore(
         is_blind_append=False,
         reads_whole_table=True,
     )
-    prepared = tables.prepare_restore(summary, version)
+    prepared = tables.prepare_restore(with_user_metadata(summary, tables), version)
     counts = prepared.summary().engine_metrics
     commit(prepared, tables, policy, clock_ms)
     row = {column: counts.get(metric, 0) for column, metric in _COLUMNS.items()}

@@ -21,7 +21,7 @@ from deltaic.commit.ports import (
     OperationInfo,
     TableAccess,
 )
-from deltaic.commit.transaction import RetryPolicy, commit
+from deltaic.commit.transaction import RetryPolicy, commit, with_user_metadata
 from deltaic.commit.unused_files import (
     DeletedFileCounts,
     UnusedFileCounts,
@@ -167,7 +167,7 @@ class _Run:
             reads_whole_table=False,
             engine_metrics=metrics,
         )
-        prepared = self.tables.prepare_metadata_commit(summary)
+        prepared = self.tables.prepare_metadata_commit(with_user_metadata(summary, self.tables))
         commit(prepared, self.tables, self.policy, self.clock_ms)
 
 

@@ -307,7 +307,14 @@ def test_statement_that_rewrites_files_takes_back_a_compaction_that_commits_firs
 
 
 @pytest.mark.parametrize(
-    "kind", ["UPDATE {t} SET s = 'u' WHERE id % 100 = 1", "DELETE FROM {t} WHERE id % 100 = 1"]
+    "kind",
+    [
+        "UPDATE {t} SET s = 'u' WHERE id % 100 = 1",
+        "DELETE FROM {t} WHERE id % 100 = 1",
+        "MERGE INTO {t} t USING (SELECT id FROM VALUES (1L) s(id)) s ON t.id % 100 = s.id"
+        " WHEN MATCHED THEN UPDATE SET s = 'm'",
+    ],
+    ids=lambda text: text.split()[0],
 )
 def test_appended_row_that_is_compacted_before_the_statement_commits_is_a_conflict(
     spark: SparkSession, table: str, kind: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,12 +147,14 @@ def test_size_settings_select_files_and_size_the_new_ones(spark: SparkSession, t
         assert optimize(spark, table).numFilesRemoved == 0, "each file is full"
     with session_settings(spark, {"spark.deltaic.optimize.maxDecodedFileSize": "1"}):
         assert optimize(spark, table).numFilesRemoved == 0
-    for wrong in ("0", "-1", "much"):
-        with (
-            session_settings(spark, {"spark.deltaic.optimize.minTaskSize": wrong}),
-            pytest.raises(InvalidArgumentError, match="minTaskSize"),
-        ):
-            optimize(spark, table)
+    for prefix in ("spark.deltaic", "spark.databricks.delta"):
+        for wrong in ("0", "-1", "much"):
+            key = f"{prefix}.optimize.maxFileSize"
+            with (
+                session_settings(spark, {key: wrong}),
+                pytest.raises(InvalidArgumentError, match=re.escape(key)),
+            ):
+                optimize(spark, table)
 
 
 def test_heavily_deleted_file_is_rewritten_alone(spark: SparkSession, table: str) -> None:

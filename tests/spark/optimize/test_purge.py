@@ -50,6 +50,17 @@ def test_files_with_deleted_rows_are_rewritten(spark: SparkSession, table: str) 
     assert len(log.versions(table)) == 3
 
 
+@pytest.mark.parametrize(
+    "words", ["", "APPLY (FOO)", "WHERE p = 1", "APPLY (PURGE, FOO)", "(APPLY)"], ids=str
+)
+def test_statement_without_purge_is_refused(spark: SparkSession, table: str, words: str) -> None:
+    build_table(spark, table, SCHEMA, FILES)
+    with pytest.raises(InvalidArgumentError, match=r"APPLY \(PURGE\)") as raised:
+        spark.sql(f"REORG TABLE delta.`{table}` {words}")
+    assert raised.value.condition == "DELTAIC_REORG_INVALID"
+    assert log.versions(table) == [0]
+
+
 def test_partitions_are_selected(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, FILES, partition_by=["p"])
     spark.sql(f"DELETE FROM delta.`{table}` WHERE id % 10 = 3")

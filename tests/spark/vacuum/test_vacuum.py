@@ -194,14 +194,18 @@ def test_longer_retention_keeps_files_whose_tombstones_have_expired(
 
 @pytest.mark.parametrize(
     "options",
-    ["RETAIN 200 HOURS RETAIN 200 HOURS", "LITE FULL", "LITE USING INVENTORY t", "DRY RUN DRY RUN"],
+    [
+        *("RETAIN 200 HOURS RETAIN 200 HOURS", "RETAIN 7 DAYS"),
+        *("LITE FULL", "LITE USING INVENTORY t", "DRY RUN DRY RUN"),
+    ],
 )
-def test_options_that_exclude_each_other_are_refused_by_name(
+def test_options_that_are_invalid_or_exclude_each_other_are_refused_by_name(
     spark: SparkSession, table: str, options: str
 ) -> None:
     with pytest.raises(InvalidArgumentError) as raised:
         spark.sql(f"VACUUM delta.`{table}` {options}")
     assert raised.value.condition == "DELTAIC_VACUUM_OPTION_INVALID"
+    assert raised.value.parameters["option"] in options
 
 
 def test_history_may_be_left_alone(spark: SparkSession, table: str) -> None:

@@ -120,6 +120,21 @@ def test_sessions_user_metadata_is_in_the_history(
     assert newest is not None and newest.userMetadata == "nightly"
 
 
+def test_sessions_user_metadata_is_in_the_history_of_restore_and_vacuum(
+    spark: SparkSession, numbers: str
+) -> None:
+    spark.sql(f"DELETE FROM delta.`{numbers}` WHERE id = 1")
+    with session_settings(spark, {"spark.deltaic.commitInfo.userMetadata": "nightly"}):
+        spark.sql(f"RESTORE TABLE delta.`{numbers}` TO VERSION AS OF 0")
+        spark.sql(f"VACUUM delta.`{numbers}`")
+    history = DeltaTable.forPath(spark, numbers).history().sort("version").collect()
+    assert [(row.operation, row.userMetadata) for row in history[2:]] == [
+        ("RESTORE", "nightly"),
+        ("VACUUM START", "nightly"),
+        ("VACUUM END", "nightly"),
+    ]
+
+
 def test_properties_and_defaults_that_nobody_knows_as_delta_spark_takes_them(
     spark: SparkSession, table: str
 ) -> None:

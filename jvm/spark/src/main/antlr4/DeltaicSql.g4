@@ -14,7 +14,10 @@ statement
     | ALTER TABLE table=name (ALTER | CHANGE) COLUMN? column=name SYNC IDENTITY  # syncIdentity
     | ALTER TABLE table=name DROP FEATURE feature (TRUNCATE HISTORY)?            # dropFeature
     | OPTIMIZE target FULL? (WHERE predicate)? (ZORDER BY columns)?              # optimizeTable
-    | REORG TABLE target (WHERE predicate)? APPLY '(' PURGE ')'                  # purgeTable
+    | REORG TABLE? target (WHERE predicate)? APPLY '(' PURGE ')'                 # purgeTable
+    | REORG rest? APPLY '(' UPGRADE rest                       # reorganizeTable
+    | REORG rest? APPLY applied=rest                           # reorganizeTable
+    | REORG rest                                               # reorganizeTable
     | RESTORE TABLE? table=name TO? FOR? asOf                  # restore
     | GENERATE manifest=name FOR TABLE table=name                  # generate
     | VACUUM target vacuumOption*                              # vacuum
@@ -23,8 +26,7 @@ statement
 
 /** Statements of delta-spark that are refused by name. None of them is one of Spark's. */
 unsupported
-    : REORG TABLE rest
-    | CONVERT TO DELTA rest
+    : CONVERT TO DELTA rest
     | CREATE (OR REPLACE)? TABLE (IF NOT EXISTS)? name (SHALLOW | DEEP)? CLONE rest
     ;
 
@@ -32,7 +34,7 @@ vacuumOption
     : LITE
     | FULL
     | USING INVENTORY (inventory=name | '(' query ')')
-    | RETAIN hours HOURS
+    | RETAIN hours (HOURS | unit=WORD)
     | DRY RUN
     ;
 
@@ -76,7 +78,7 @@ part
     | ALTER | CHANGE | COLUMN | DROP | FEATURE | IDENTITY | SYNC | TABLE | TRUNCATE
     | CLONE | CONVERT | CREATE | DEEP | DELTA | EXISTS | GENERATE | IF | NOT | OPTIMIZE | OR
     | REORG | REPLACE | RESTORE | SHALLOW | TO | VACUUM
-    | APPLY | BY | FULL | PURGE | WHERE | ZORDER
+    | APPLY | BY | FULL | PURGE | UPGRADE | WHERE | ZORDER
     | AS | FOR | OF | SYSTEM_TIME | SYSTEM_VERSION | TIMESTAMP | VERSION
     | DRY | HOURS | INVENTORY | LITE | RETAIN | RUN | USING
     ;
@@ -127,6 +129,7 @@ TABLE: 'TABLE';
 TIMESTAMP: 'TIMESTAMP';
 TO: 'TO';
 TRUNCATE: 'TRUNCATE';
+UPGRADE: 'UPGRADE';
 USING: 'USING';
 VACUUM: 'VACUUM';
 VERSION: 'VERSION';

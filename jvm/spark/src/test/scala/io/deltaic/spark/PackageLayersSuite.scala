@@ -21,6 +21,7 @@ class PackageLayersSuite
           "commit",
           "commit.reads",
           "curve",
+          "write.parquet",
           "write.files",
           "write",
           "rowlevel",

@@ -12,25 +12,34 @@ import io.deltaic.spark.commit.lineage.{Lineage, TakenBackCompactions}
 import io.deltaic.spark.util.Json
 
 /**
+ * What a write has read of its table.
+ *
+ * @param version -1 if the table did not exist
+ * @param commit the commit file of the version, if there is one
+ */
+private[spark] final case class TableRead(
+    version: Long,
+    rows: ReadSet,
+    commit: Option[FileStatus] = None
+)
+
+/**
  * Everything about a finished write that its commit needs.
  *
  * @param rebaseSettings set if the commit can be rebased onto files that other commits change
  * @param vectorFiles the files that it wrote deletion vectors to
- * @param readCommit the commit file of the version that was read, if there is one
  */
 private[spark] final case class CommitRequest(
     log: DeltaLog,
-    readVersion: Long,
+    read: TableRead,
     operation: OperationInfo,
     plan: ObjectNode,
     isBlindAppend: Boolean,
     changes: CommitFiles,
-    readSet: ReadSet,
     engineMetrics: Map[String, Long] = Map.empty,
     identity: IdentityValues = IdentityValues(),
     rebaseSettings: Option[RebaseSettings] = None,
-    vectorFiles: Seq[Path] = Nil,
-    readCommit: Option[FileStatus] = None
+    vectorFiles: Seq[Path] = Nil
 ) {
   private val definition = plan.path("definition")
 
@@ -111,11 +120,11 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 
   private[spark] def outline: ObjectNode = Message.of("CommitSummary")(
     "table" -> request.log.table.toString,
-    "readVersion" -> request.readVersion,
+    "readVersion" -> request.read.version,
     "operation" -> request.operation.json,
     "plan" -> request.plan,
     "isBlindAppend" -> request.isBlindAppend,
-    "readsWholeTable" -> request.readSet.wholeTable,
+    "readsWholeTable" -> request.read.rows.wholeTable,
     "engineMetrics" -> request.engineMetrics,
     "files" -> changes.summary,
     "identity" -> request.identity.json
@@ -145,7 +154,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val lines = nonFileLines.linesIterator ++ fileActions.map(ActionJson.write)
     begin()
     val outcome =
-      try request.log.tryCommit(version, lines, request.readCommit)
+      try request.log.tryCommit(version, lines, request.read.commit)
       catch {
         // The log store throws this only for failures that cannot have left a log entry.
         case e: DeltaicThrowable =>
@@ -212,7 +221,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
           d.domain -> Option.unless(d.removed)(d.configuration)
         }.toMap,
         "numAdded" -> adds.size,
-        "addedFileWeWouldRead" -> firstNew(adds, removes)(request.readSet.firstAddedByStatistics),
+        "addedFileWeWouldRead" -> firstNew(adds, removes)(request.read.rows.firstAddedByStatistics),
         "removedFileWeRead" -> removedRead(version, adds, removes),
         "removedFileWeChange" -> conflicts.find(_.kind == DeletionVectorRebase.Inseparable)
           .map(_.path),
@@ -237,12 +246,13 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   ): Option[String] =
     synchronized {
       val (deleted, moved) = removes.partition(_.dataChange)
-      val lost = request.readSet.firstRemovedByStatistics(deleted).orElse(deleted.find(isMovedRead(
-        _,
-        version
-      )))
+      val lost =
+        request.read.rows.firstRemovedByStatistics(deleted).orElse(deleted.find(isMovedRead(
+          _,
+          version
+        )))
       if (
-        request.readSet.firstRemovedByStatistics(moved).isDefined || moved.exists(isMovedRead(
+        request.read.rows.firstRemovedByStatistics(moved).isDefined || moved.exists(isMovedRead(
           _,
           version
         ))
@@ -270,7 +280,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     }.toSeq
     winners.exists { case (wereMoved, _) => wereMoved } ||
     winners.iterator.flatMap { case (_, lost) => lost }
-      .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstRemovedByRows(_).isDefined)
+      .grouped(
+        PreparedCommit.FilesInQuery
+      ).exists(request.read.rows.firstRemovedByRows(_).isDefined)
   }
 
   /**
@@ -282,7 +294,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   def hasMatchingRow(versions: String): Boolean =
     commits(versions)
       .flatMap(winner => rebase.withNewRows(ofOthers(winner.adds.toSeq), winner.removes.toSeq))
-      .grouped(PreparedCommit.FilesInQuery).exists(request.readSet.firstAddedByRows(_).isDefined)
+      .grouped(PreparedCommit.FilesInQuery).exists(request.read.rows.firstAddedByRows(_).isDefined)
 
   /** The commits of a JSON list of versions, each read once, lazily. */
   private def commits(versions: String): Iterator[CommitFile] =

@@ -88,10 +88,10 @@ private[optimize] object AutoCompactLimits {
   private val MaxFileSize = "autoCompact.maxFileSize"
 
   def of(spark: SparkSession): AutoCompactLimits = {
-    val maxFileBytes = OptimizeSettings.size(spark, MaxFileSize, 128L << 20)
+    val maxFileBytes = SessionSettings.positiveBytes(spark, MaxFileSize).getOrElse(128L << 20)
     AutoCompactLimits(
       SessionSettings.wholeNumber(spark, MinNumFiles, 50).max(2),
-      OptimizeSettings.size(spark, MinFileSize, (maxFileBytes / 2).max(1)),
+      SessionSettings.positiveBytes(spark, MinFileSize).getOrElse((maxFileBytes / 2).max(1)),
       maxFileBytes
     )
   }

@@ -42,43 +42,21 @@ private[optimize] object OptimizeSettings {
   private val BatchSize = "optimize.batchSize"
 
   def of(spark: SparkSession): OptimizeSettings = OptimizeSettings(
-    size(spark, MinFileSize, 1L << 30),
-    size(spark, MaxFileSize, 1L << 30),
+    SessionSettings.positiveBytes(spark, MinFileSize).getOrElse(1L << 30),
+    SessionSettings.positiveBytes(spark, MaxFileSize).getOrElse(1L << 30),
     number(spark, MaxDeletedRowsRatio, 0.05, "it is a share from 0 to 1")(n => n >= 0 && n <= 1),
-    size(spark, MaxDecodedFileSize, 8L << 30),
-    size(spark, MinTaskSize, 32L << 20),
+    SessionSettings.positiveBytes(spark, MaxDecodedFileSize).getOrElse(8L << 30),
+    SessionSettings.positiveBytes(spark, MinTaskSize).getOrElse(32L << 20),
     number(spark, MaxWriteAmplification, 4.0, "it is a number from 1")(_ >= 1),
     SessionSettings.isOn(spark, ChecksStatistics, default = true),
-    SessionSettings.get(spark, MaxThreads).fold(Int.MaxValue)(count(MaxThreads, _)),
-    SessionSettings.get(spark, BatchSize).map(_ => size(spark, BatchSize, 0))
+    SessionSettings.parsed(spark, MaxThreads, "it is a whole number from 1 on") {
+      _.toIntOption.filter(_ > 0)
+    }.getOrElse(Int.MaxValue),
+    SessionSettings.positiveBytes(spark, BatchSize)
   )
-
-  /** A positive number. */
-  def count(name: String, text: String): Int =
-    text.trim.toIntOption.filter(_ > 0).getOrElse {
-      throw SessionSettings.invalid(
-        SessionSettings.Prefix + name,
-        text,
-        "it is a whole number from 1 on"
-      )
-    }
-
-  /** A positive number of bytes. */
-  def size(spark: SparkSession, name: String, default: Long): Long = {
-    val bytes = SessionSettings.bytes(spark, name, default)
-    if (bytes > 0) bytes
-    else {
-      val text = SessionSettings.get(spark, name).getOrElse("")
-      throw SessionSettings.invalid(SessionSettings.Prefix + name, text, "it is more than 0 bytes")
-    }
-  }
 
   private def number(spark: SparkSession, name: String, default: Double, rule: String)(
       isValid: Double => Boolean
   ): Double =
-    SessionSettings.get(spark, name).fold(default) { text =>
-      text.trim.toDoubleOption.filter(isValid).getOrElse {
-        throw SessionSettings.invalid(SessionSettings.Prefix + name, text, rule)
-      }
-    }
+    SessionSettings.parsed(spark, name, rule)(_.toDoubleOption.filter(isValid)).getOrElse(default)
 }

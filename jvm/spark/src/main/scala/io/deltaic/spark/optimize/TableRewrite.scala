@@ -202,8 +202,9 @@ private[spark] final class TableRewrite(
     val condition =
       try ExpressionInternals.resolved(spark, sql, ExpressionInternals.attributes(schema.all))
       catch {
-        case e @ (_: AnalysisException | _: IllegalArgumentException) =>
-          throw refused(sql, e.getMessage, e)
+        // The message of an analysis error may end with the plan around the condition.
+        case e: AnalysisException => throw refused(sql, e.getSimpleMessage, e)
+        case e: IllegalArgumentException => throw refused(sql, e.getMessage, e)
       }
     val others = condition.references.toSeq.map(_.name).filterNot(schema.isPartition).distinct
     if (others.nonEmpty) {

@@ -81,9 +81,9 @@ private[spark] object VectorSettings {
 
   private def of(spark: SparkSession, properties: Map[String, String]): VectorSettings =
     VectorSettings(
-      maxDeletedShare = properties.get(TableProperty).map(TableProperty -> _)
-        .orElse(SessionSettings.get(spark, MaxDeletedShare).map(MaxDeletedShare -> _))
-        .fold(0.5) { case (setting, text) => share(setting, text) },
+      maxDeletedShare = properties.get(TableProperty).map(ofProperty)
+        .orElse(SessionSettings.parsed(spark, MaxDeletedShare, IsShare)(share))
+        .getOrElse(0.5),
       minDeadBytes = SessionSettings.bytes(spark, MinDeadBytes, 1L << 20),
       maxFileBytes =
         SessionSettings.bytes(spark, MaxFileBytes, 64L << 20).min(Int.MaxValue.toLong),
@@ -91,8 +91,11 @@ private[spark] object VectorSettings {
       mergeBytes = SessionSettings.bytes(spark, MergeBytes, 32L << 20)
     )
 
-  private def share(setting: String, text: String): Double =
-    text.trim.toDoubleOption.filter(share => share >= 0 && share <= 1).getOrElse {
-      throw SessionSettings.invalid(setting, text, "it is a share from 0 to 1")
-    }
+  private val IsShare = "it is a share from 0 to 1"
+
+  private def share(text: String): Option[Double] =
+    text.trim.toDoubleOption.filter(share => share >= 0 && share <= 1)
+
+  private def ofProperty(text: String): Double =
+    share(text).getOrElse(throw SessionSettings.invalid(TableProperty, text, IsShare))
 }

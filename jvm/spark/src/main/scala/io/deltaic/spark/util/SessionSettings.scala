@@ -2,6 +2,8 @@ package io.deltaic.spark.util
 
 import java.util.Locale
 
+import scala.util.Try
+
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.classic.SparkSession
 
@@ -17,7 +19,26 @@ private[spark] object SessionSettings {
 
   /** @param name without the prefix */
   def get(spark: SparkSession, name: String): Option[String] =
-    Prefixes.iterator.flatMap(prefix => spark.conf.getOption(prefix + name)).nextOption()
+    entry(spark, name).map { case (_, text) => text }
+
+  /** The full name by which a setting is set, and its value. */
+  private def entry(spark: SparkSession, name: String): Option[(String, String)] =
+    Prefixes.iterator.map(_ + name).flatMap(key =>
+      spark.conf.getOption(key).map(key -> _)
+    ).nextOption()
+
+  /**
+   * The value of a setting; None if it is not set.
+   *
+   * @param name without the prefix
+   * @param reason which values are valid
+   * @param parse the value of a text; None if it is invalid
+   */
+  def parsed[T](spark: SparkSession, name: String, reason: String)(
+      parse: String => Option[T]
+  ): Option[T] = entry(spark, name).map { case (key, text) =>
+    parse(text.trim).getOrElse(throw invalid(key, text, reason))
+  }
 
   /** @param name without the prefix */
   def isOn(spark: SparkSession, name: String, default: Boolean = false): Boolean =
@@ -28,31 +49,39 @@ private[spark] object SessionSettings {
    *
    * @param name without the prefix
    */
-  def flag(spark: SparkSession, name: String): Option[Boolean] = get(spark, name).map { text =>
-    parseFlag(text).getOrElse(throw invalid(Prefix + name, text, "it is true or false"))
-  }
+  def flag(spark: SparkSession, name: String): Option[Boolean] =
+    parsed(spark, name, "it is true or false")(parseFlag)
 
   def parseFlag(text: String): Option[Boolean] = text.trim.toLowerCase(Locale.ROOT).toBooleanOption
 
   /** @param name without the prefix */
   def bytes(spark: SparkSession, name: String, default: Long): Long =
-    get(spark, name).fold(default)(parseBytes(Prefix + name, _))
+    entry(spark, name).fold(default) { case (key, text) => parseBytes(key, text) }
+
+  /**
+   * A positive number of bytes; None if it is not set.
+   *
+   * @param name without the prefix
+   */
+  def positiveBytes(spark: SparkSession, name: String): Option[Long] =
+    parsed(spark, name, "it is a number of bytes from 1 on, such as 64m or 1g") { text =>
+      Try(bytesOf(text)).toOption.filter(_ > 0)
+    }
 
   /** A number of bytes, such as `64m`; each setting defines what a negative number means. */
   def parseBytes(setting: String, text: String): Long =
-    try text.trim.toLongOption.getOrElse(JavaUtils.byteStringAsBytes(text))
+    try bytesOf(text)
     catch {
       case e: IllegalArgumentException =>
         throw invalid(setting, text, "it is a number of bytes, such as 64m or 1g, or -1", e)
     }
 
+  private def bytesOf(text: String): Long =
+    text.trim.toLongOption.getOrElse(JavaUtils.byteStringAsBytes(text))
+
   /** @param name without the prefix */
   def wholeNumber(spark: SparkSession, name: String, default: Long): Long =
-    get(spark, name).fold(default) { text =>
-      text.trim.toLongOption.filter(_ >= 0).getOrElse {
-        throw invalid(Prefix + name, text, "it is a whole number")
-      }
-    }
+    parsed(spark, name, "it is a whole number")(_.toLongOption.filter(_ >= 0)).getOrElse(default)
 
   /**
    * The error for an invalid value of a setting.

@@ -28,15 +28,9 @@ private[spark] object OptimizedWrite {
    * columns.
    */
   def fileSizeBytes(spark: SparkSession): Long =
-    SessionSettings.get(spark, BinSize).fold(DefaultMegabytes) { text =>
-      text.trim.toLongOption.filter(_ > 0).getOrElse(
-        throw SessionSettings.invalid(
-          SessionSettings.Prefix + BinSize,
-          text,
-          "it is a whole number of megabytes from 1 on"
-        )
-      )
-    } * 1024 * 1024
+    SessionSettings.parsed(spark, BinSize, "it is a whole number of megabytes from 1 on") {
+      _.toLongOption.filter(_ > 0)
+    }.getOrElse(DefaultMegabytes) * 1024 * 1024
 
   private val BinSize = "optimizeWrite.binSize"
   private val DefaultMegabytes = 512L

@@ -29,7 +29,8 @@ import io.deltaic.spark.commit.{
   PreparedCommit,
   ReadSet,
   RebaseSettings,
-  RequestedDefinition
+  RequestedDefinition,
+  TableRead
 }
 import io.deltaic.spark.schema.{
   ClusteringColumns,
@@ -248,20 +249,18 @@ private[spark] final class WriteTransaction(
     val commit = new PreparedCommit(
       CommitRequest(
         log,
-        readVersion,
+        TableRead(readVersion, readSet, snapshot.flatMap(_.commitFile)),
         intent.operation,
         plan.json,
         plan.isBlindAppend && readSet.isEmpty,
         changes,
-        readSet,
         metrics(engineMetrics, intent.measured()),
         IdentityValues(
           identityHighWaterMarks,
           identityHighWaterMarks.keySet.filter(mayBeGenerated)
         ),
         rebaseSettings,
-        vectorFiles,
-        snapshot.flatMap(_.commitFile)
+        vectorFiles
       ),
       PostCommit.updateSession(spark, log.table, _)
     )

@@ -55,12 +55,11 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
     ): PreparedCommit = new PreparedCommit(
       CommitRequest(
         log,
-        -1,
+        TableRead(-1, reads),
         OperationInfo("DELETE"),
         Plans.ofRows,
         isBlindAppend = false,
         changes,
-        reads,
         rebaseSettings =
           Some(RebaseSettings(restDeleted, 0, maxVectorFileBytes, inlineBytes = 4096)),
         vectorFiles = changes.adds.flatMap(_.deletionVector).flatMap(_.absolutePath(log.table))

@@ -44,12 +44,11 @@ class PreparedCommitSuite extends munit.FunSuite {
   ): PreparedCommit = new PreparedCommit(
     CommitRequest(
       log,
-      readVersion,
+      TableRead(readVersion, reads),
       OperationInfo("WRITE"),
       Plans.ofRows,
-      true,
-      changes,
-      reads
+      isBlindAppend = true,
+      changes
     ),
     _ => ()
   )

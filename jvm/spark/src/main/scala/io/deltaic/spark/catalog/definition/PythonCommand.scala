@@ -22,7 +22,8 @@ import io.deltaic.spark.commit.{
   PostCommit,
   PrefetchedState,
   PreparedCommit,
-  ReadSet
+  ReadSet,
+  TableRead
 }
 import io.deltaic.spark.util.Json
 
@@ -130,7 +131,11 @@ private[spark] object PythonCommand {
     new PreparedCommit(
       CommitRequest(
         log = log,
-        readVersion = readVersion,
+        read = TableRead(
+          readVersion,
+          if (summary.get("readsWholeTable").asBoolean) ReadSet.everything else ReadSet.nothing,
+          knownCommit.orElse(Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile))
+        ),
         operation = OperationInfo(
           operation.get("name").asText,
           Json.strings(operation.get("parameters")),
@@ -139,11 +144,7 @@ private[spark] object PythonCommand {
         plan = summary.get("plan").asInstanceOf[ObjectNode],
         isBlindAppend = summary.get("isBlindAppend").asBoolean,
         changes = files,
-        readSet =
-          if (summary.get("readsWholeTable").asBoolean) ReadSet.everything else ReadSet.nothing,
-        engineMetrics = metrics ++ Json.numbers(summary.get("engineMetrics")),
-        readCommit = knownCommit
-          .orElse(Option.when(readVersion >= 0)(readVersion).flatMap(log.commitFile))
+        engineMetrics = metrics ++ Json.numbers(summary.get("engineMetrics"))
       ),
       PostCommit.updateSession(spark, log.table, _)
     )

@@ -60,14 +60,7 @@ private[spark] object AutomaticWidening {
     )
 
   private def mode(spark: SparkSession): String =
-    SessionSettings.get(spark, Setting).map(_.trim.toLowerCase(Locale.ROOT)) match {
-      case None => Always
-      case Some(valid @ (Always | "same_type" | "never")) => valid
-      case Some(other) =>
-        throw SessionSettings.invalid(
-          SessionSettings.Prefix + Setting,
-          other,
-          "it is always, same_type or never"
-        )
-    }
+    SessionSettings.parsed(spark, Setting, "it is always, same_type or never") { text =>
+      Some(text.toLowerCase(Locale.ROOT)).filter(Set(Always, "same_type", "never"))
+    }.getOrElse(Always)
 }

@@ -25,6 +25,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.types.{DataType, StructType}
 
+import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.optimize.{OptimizeRequest, PurgeRequest}
 import io.deltaic.spark.sql.analysis.TableChanges
 import io.deltaic.spark.sql.command.{
@@ -146,12 +147,21 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
         VacuumOptions.of(statement.vacuumOption.asScala.toSeq, text)
       )
 
+    override def visitReorganizeTable(statement: ReorganizeTableContext): LogicalPlan = {
+      if (statement.UPGRADE != null)
+        throw UnsupportedOperation.command("REORG ... UPGRADE UNIFORM")
+      val found = Option(statement.applied).map(applied => s"it has APPLY ${text(applied)}")
+      throw DeltaicException(
+        "DELTAIC_REORG_INVALID",
+        Map("reason" -> found.getOrElse("it has no APPLY (PURGE)"))
+      )
+    }
+
     override def visitUnsupportedCommand(statement: UnsupportedCommandContext): LogicalPlan = {
       val words = statement.unsupported
       val command =
         if (words.CLONE != null) "CLONE"
         else if (words.CONVERT != null) "CONVERT TO DELTA"
-        else if (words.REORG != null) "REORG ... UPGRADE UNIFORM"
         else words.start.getText.toUpperCase(Locale.ROOT)
       throw UnsupportedOperation.command(command)
     }

@@ -21,6 +21,9 @@ private[parser] object VacuumOptions {
       else if (option.LITE != null) "LITE" -> ("isLite" -> true)
       else "FULL" -> ("isLite" -> false)
     }
+    options.flatMap(option => Option(option.unit)).headOption.foreach { unit =>
+      refuse("RETAIN", s"its number is followed by HOURS, and not by ${unit.getText}")
+    }
     val names = named.map { case (name, _) => name }
     names.diff(names.distinct).headOption.foreach(refuse(_, "it is specified twice"))
     // An inventory is a listing, which LITE does without and FULL makes.

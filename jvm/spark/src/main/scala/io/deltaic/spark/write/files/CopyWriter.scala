@@ -36,6 +36,7 @@ private[deltaic] final class CopyWriter(
     ProjectingInternalRow(StructType(stored.map(read(_))), stored.toIndexedSeq)
 
   private var file: DataFileWriter = _
+  private var plainColumns: Set[String] = Set.empty
   private var batch: ColumnarBatch = _
 
   def write(row: InternalRow): Unit = {
@@ -75,6 +76,7 @@ private[deltaic] final class CopyWriter(
     if (file == null) (None, 0L)
     else {
       val written = file.close()
+      spec.plainColumns.learn(partitionValues, file.footer, tried = plainColumns.isEmpty)
       (Some(written.addFile.copy(dataChange = false)), file.decodedBytes)
     }
 
@@ -82,6 +84,12 @@ private[deltaic] final class CopyWriter(
 
   private def open(): Unit = {
     val path = spec.newRelativePath(taskPartition, partitionValues)
-    file = new DataFileWriter(spec, path, spec.partitionNames.toSeq.zip(partitionValues).toMap)
+    plainColumns = spec.plainColumns.next(partitionValues)
+    file = new DataFileWriter(
+      spec,
+      path,
+      spec.partitionNames.toSeq.zip(partitionValues).toMap,
+      plainColumns
+    )
   }
 }

@@ -16,6 +16,7 @@ import org.apache.spark.util.SerializableConfiguration
 import io.deltaic.dv.{DeletionVectorFileWriter, DeletionVectorStore}
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableProperties}
 import io.deltaic.spark.schema.{PartitionPaths, PhysicalSchema, RowCheck}
+import io.deltaic.spark.write.parquet.PlainColumns
 
 /**
  * Everything a task needs to write data files of one table. The driver builds it, after it has resolved and
@@ -34,7 +35,7 @@ private[deltaic] final class DataWriteSpec private (
     val statistics: StatisticsColumns,
     val maxRecordsPerFile: Long,
     val tags: Map[String, String],
-    conf: Broadcast[SerializableConfiguration]
+    shared: Broadcast[SharedByTasks]
 ) extends Serializable {
 
   /** See [[RowLayout]]. */
@@ -48,7 +49,10 @@ private[deltaic] final class DataWriteSpec private (
   def numColumnsWithStatistics: Int = statistics.roots.size
 
   /** Complete for the Parquet writer. The tasks of an executor share it, and must not change it. */
-  def hadoopConf: Configuration = conf.value.value
+  def hadoopConf: Configuration = shared.value.conf.value
+
+  /** What the files of this write, in this executor, have shown of their columns. */
+  def plainColumns: PlainColumns = shared.value.plainColumns
 
   def compression: CompressionCodecName = ParquetOutputFormat.getCompression(hadoopConf)
 
@@ -70,6 +74,16 @@ private[deltaic] final class DataWriteSpec private (
       maxFileBytes,
       () => paths.newId()
     )
+}
+
+/** What the tasks of an executor share. */
+private final class SharedByTasks(val conf: SerializableConfiguration) extends Serializable {
+  @transient lazy val plainColumns: PlainColumns = new PlainColumns
+}
+
+private object SharedByTasks {
+  def broadcast(spark: SparkSession, conf: Configuration): Broadcast[SharedByTasks] =
+    spark.sparkContext.broadcast(new SharedByTasks(new SerializableConfiguration(conf)))
 }
 
 private[deltaic] object DataWriteSpec {
@@ -136,7 +150,7 @@ private[deltaic] object DataWriteSpec {
       ),
       maxRecordsPerFile(ignoringCase, sqlConf),
       tags,
-      spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
+      SharedByTasks.broadcast(spark, hadoopConf)
     )
   }
 
@@ -176,7 +190,7 @@ private[deltaic] object DataWriteSpec {
       StatisticsColumns(Nil, stringPrefixLength = 0), // these files are not skipped by statistics
       data.maxRecordsPerFile,
       Map.empty,
-      spark.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
+      SharedByTasks.broadcast(spark, hadoopConf)
     )
   }
 

@@ -12,6 +12,7 @@ import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetOutputFormat, Parque
 import io.deltaic.protocol.{AddFile, LogPath}
 import io.deltaic.spark.schema.PartitionPaths
 import io.deltaic.spark.util.ParquetFiles
+import io.deltaic.spark.write.parquet.CountingOutputFile
 
 /**
  * Joins data files of one write and partition to a new one. Row groups are copied as bytes, with their page

@@ -1,4 +1,4 @@
-package io.deltaic.spark.write.files
+package io.deltaic.spark.write.parquet
 
 import scala.jdk.CollectionConverters._
 
@@ -15,7 +15,7 @@ import io.deltaic.spark.schema.PhysicalSchema
  * arrays and the keys and values of maps, if the columns have IDs for them (Protocol §
  * Iceberg Compatibility V2).
  */
-private[write] final class FieldIdWriteSupport extends ParquetWriteSupport {
+private[parquet] final class FieldIdWriteSupport extends ParquetWriteSupport {
 
   override def init(conf: Configuration): WriteContext = {
     val context = super.init(conf)
@@ -25,7 +25,7 @@ private[write] final class FieldIdWriteSupport extends ParquetWriteSupport {
   }
 }
 
-private[write] object NestedFieldIds {
+private object NestedFieldIds {
 
   /** @param columns under their physical names, in the order of the file */
   def in(file: MessageType, columns: StructType): MessageType =

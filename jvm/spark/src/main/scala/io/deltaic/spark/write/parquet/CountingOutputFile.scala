@@ -1,4 +1,4 @@
-package io.deltaic.spark.write.files
+package io.deltaic.spark.write.parquet
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.CommonConfigurationKeysPublic.{

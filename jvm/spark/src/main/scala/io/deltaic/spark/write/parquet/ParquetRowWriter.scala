@@ -1,0 +1,95 @@
+package io.deltaic.spark.write.parquet
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.parquet.hadoop.api.WriteSupport
+import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetOutputFormat, ParquetWriter}
+import org.apache.parquet.io.OutputFile
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.internal.SQLConf
+
+/** Opens Parquet's writer with all settings of its own output format. */
+private[write] object ParquetRowWriter {
+
+  /**
+   * @param conf  complete for Spark's writer
+   * @param plain the columns, by their paths with dots, that are written without a dictionary
+   */
+  def open(
+      file: OutputFile,
+      conf: Configuration,
+      plain: Set[String]
+  ): ParquetWriter[InternalRow] =
+    new Builder(file)
+      .withConf(conf)
+      .withWriteMode(ParquetFileWriter.Mode.OVERWRITE)
+      .configured(conf, plain)
+      .build()
+
+  private final class Builder(file: OutputFile)
+      extends ParquetWriter.Builder[InternalRow, Builder](file) {
+
+    override protected def self(): Builder = this
+
+    /**
+     * Spark's writer reads the rebase mode from the active session's configuration; the driver has resolved
+     * it.
+     */
+    override protected def getWriteSupport(conf: Configuration): WriteSupport[InternalRow] = {
+      val sqlConf = new SQLConf
+      val rebaseMode = SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key
+      sqlConf.setConfString(rebaseMode, conf.get(rebaseMode))
+      SQLConf.withExistingConf(sqlConf)(new RowWriteSupport(conf))
+    }
+
+    /**
+     * Applies the settings of Parquet's own output format, which this builder does not read
+     * by itself.
+     */
+    def configured(conf: Configuration, plain: Set[String]): Builder = {
+      withCompressionCodec(ParquetOutputFormat.getCompression(conf))
+      withRowGroupSize(ParquetOutputFormat.getLongBlockSize(conf))
+      withPageSize(ParquetOutputFormat.getPageSize(conf))
+      withDictionaryPageSize(ParquetOutputFormat.getDictionaryPageSize(conf))
+      withDictionaryEncoding(ParquetOutputFormat.getEnableDictionary(conf))
+      withByteStreamSplitEncoding(ParquetOutputFormat.getByteStreamSplitEnabled(conf))
+      withWriterVersion(ParquetOutputFormat.getWriterVersion(conf))
+      withValidation(ParquetOutputFormat.getValidation(conf))
+      withMinRowCountForPageSizeCheck(ParquetOutputFormat.getMinRowCountForPageSizeCheck(conf))
+      withMaxRowCountForPageSizeCheck(ParquetOutputFormat.getMaxRowCountForPageSizeCheck(conf))
+      withPageWriteChecksumEnabled(ParquetOutputFormat.getPageWriteChecksumEnabled(conf))
+      withBloomFilterEnabled(ParquetOutputFormat.getBloomFilterEnabled(conf))
+      withAdaptiveBloomFilterEnabled(ParquetOutputFormat.getAdaptiveBloomFilterEnabled(conf))
+      withMaxBloomFilterBytes(ParquetOutputFormat.getBloomFilterMaxBytes(conf))
+      withStatisticsEnabled(ParquetOutputFormat.getStatisticsEnabled(conf))
+      withSizeStatisticsEnabled(ParquetOutputFormat.getSizeStatisticsEnabled(conf))
+      ifSet(conf, ParquetOutputFormat.MAX_PADDING_BYTES)(withMaxPaddingSize(_))
+      ifSet(conf, ParquetOutputFormat.BLOCK_ROW_COUNT_LIMIT)(withRowGroupRowCountLimit(_))
+      ifSet(conf, ParquetOutputFormat.PAGE_ROW_COUNT_LIMIT)(withPageRowCountLimit(_))
+      ifSet(conf, ParquetOutputFormat.COLUMN_INDEX_TRUNCATE_LENGTH) {
+        withColumnIndexTruncateLength(_)
+      }
+      ifSet(conf, ParquetOutputFormat.STATISTICS_TRUNCATE_LENGTH)(withStatisticsTruncateLength(_))
+      configureColumns(conf)
+      plain.foreach(withDictionaryEncoding(_, false))
+      this
+    }
+
+    private def ifSet(conf: Configuration, key: String)(use: Int => Builder): Unit =
+      if (conf.get(key) != null) use(conf.getInt(key, 0))
+
+    /** Settings of single columns, which Parquet spells `<setting>#<column>`. */
+    private def configureColumns(conf: Configuration): Unit = {
+      import ParquetOutputFormat._
+      def columns(key: String)(use: (String, String) => Builder): Unit =
+        conf.getPropsWithPrefix(key + "#").forEach((column, value) => use(column, value))
+      columns(ENABLE_DICTIONARY)((c, v) => withDictionaryEncoding(c, v.toBoolean))
+      columns(ENABLE_BYTE_STREAM_SPLIT)((c, v) => withByteStreamSplitEncoding(c, v.toBoolean))
+      columns(BLOOM_FILTER_ENABLED)((c, v) => withBloomFilterEnabled(c, v.toBoolean))
+      columns(BLOOM_FILTER_EXPECTED_NDV)((c, v) => withBloomFilterNDV(c, v.toLong))
+      columns(BLOOM_FILTER_FPP)((c, v) => withBloomFilterFPP(c, v.toDouble))
+      columns(BLOOM_FILTER_CANDIDATES_NUMBER)((c, v) => withBloomFilterCandidateNumber(c, v.toInt))
+      columns(STATISTICS_ENABLED)((c, v) => withStatisticsEnabled(c, v.toBoolean))
+      columns(SIZE_STATISTICS_ENABLED)((c, v) => withSizeStatisticsEnabled(c, v.toBoolean))
+    }
+  }
+}
