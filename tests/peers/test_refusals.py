@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.cases import every
 from tests.support.databases import own_database
 
 if TYPE_CHECKING:
@@ -232,20 +233,22 @@ CAUSE = re.compile(
 )
 
 
+@pytest.mark.drawn
 def test_statements_are_refused_as_by_delta_spark(
     spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path
 ) -> None:
     location = f"spark.sql(\"CREATE DATABASE refusals LOCATION '{tmp_path}'\"); result = None"
     delta_spark.run(location)
-    theirs = delta_spark.run(RUN, cases=CASES, database="refusals")
+    selected = dict(every(3, CASES.items()))
+    theirs = delta_spark.run(RUN, cases=selected, database="refusals")
     assert {name: found for name, found in theirs.items() if not CAUSE.search(str(found))} == {}
-    scope: dict[str, Any] = {"spark": spark, "cases": CASES, "database": "refusals"}
+    scope: dict[str, Any] = {"spark": spark, "cases": selected, "database": "refusals"}
     with own_database(spark, "refusals"):
         exec(RUN, scope)
     ours = scope["result"]
     wrong = {
         name: ours[name]
-        for name, (_, _, condition) in CASES.items()
+        for name, (_, _, condition) in selected.items()
         if ours[name] is None or not any(c in ours[name] for c in condition.split("|"))
     }
     assert wrong == {}

@@ -1,13 +1,25 @@
-"""How many cases the tests draw that make up their own."""
+"""How many cases the tests run that have many: some in each run, all in `make test-thorough`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+Case = TypeVar("Case")
+
+IS_THOROUGH = "DELTAIC_THOROUGH" in os.environ
+
+
+def every(step: int, cases: Iterable[Case]) -> list[Case]:
+    """Return each `step`th case, from the first on; all cases in `make test-thorough`.
+
+    The test needs the marker ``drawn``, by which `make test-thorough` selects it.
+    """
+    return list(cases)[:: 1 if IS_THOROUGH else step]
 
 
 def drawn_cases(count: int, *, thorough: int, same: bool = False) -> Callable[[Any], Any]:
@@ -18,7 +30,7 @@ def drawn_cases(count: int, *, thorough: int, same: bool = False) -> Callable[[A
     same
         Draw the same cases each time, not others.
     """
-    count = thorough if "DELTAIC_THOROUGH" in os.environ else count
+    count = thorough if IS_THOROUGH else count
     drawn = settings(
         max_examples=count,
         deadline=None,

@@ -21,7 +21,7 @@ from deltaic.commit.ports import (
     OperationInfo,
     TableAccess,
 )
-from deltaic.commit.transaction import RetryPolicy, commit, with_user_metadata
+from deltaic.commit.transaction import RetryPolicy, commit_metadata
 from deltaic.commit.unused_files import (
     DeletedFileCounts,
     UnusedFileCounts,
@@ -167,8 +167,7 @@ class _Run:
             reads_whole_table=False,
             engine_metrics=metrics,
         )
-        prepared = self.tables.prepare_metadata_commit(with_user_metadata(summary, self.tables))
-        commit(prepared, self.tables, self.policy, self.clock_ms)
+        commit_metadata(summary, self.tables, self.policy, self.clock_ms, more_follows=True)
 
 
 def _delete(run: _Run, unused: UnusedFiles, retention: _Retention) -> None:

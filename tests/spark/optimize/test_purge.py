@@ -51,13 +51,23 @@ def test_files_with_deleted_rows_are_rewritten(spark: SparkSession, table: str) 
 
 
 @pytest.mark.parametrize(
-    "words", ["", "APPLY (FOO)", "WHERE p = 1", "APPLY (PURGE, FOO)", "(APPLY)"], ids=str
+    ("words", "reason"),
+    [
+        ("", "no APPLY"),
+        ("APPLY (FOO)", r"APPLY \(FOO\) is not supported"),
+        ("WHERE p = 1", "no APPLY"),
+        ("APPLY (PURGE, FOO)", "PURGE, FOO"),
+        ("PARTITION (p = 1) APPLY (PURGE)", "is not a table with an optional condition"),
+    ],
 )
-def test_statement_without_purge_is_refused(spark: SparkSession, table: str, words: str) -> None:
+def test_statement_without_purge_is_refused(
+    spark: SparkSession, table: str, words: str, reason: str
+) -> None:
     build_table(spark, table, SCHEMA, FILES)
-    with pytest.raises(InvalidArgumentError, match=r"APPLY \(PURGE\)") as raised:
+    with pytest.raises(InvalidArgumentError, match=reason) as raised:
         spark.sql(f"REORG TABLE delta.`{table}` {words}")
     assert raised.value.condition == "DELTAIC_REORG_INVALID"
+    assert table in raised.value.parameters["reason"]
     assert log.versions(table) == [0]
 
 

@@ -251,6 +251,28 @@ def test_damaged_files_are_not_lost(spark: SparkSession, table: str) -> None:
     assert log.versions(table) == [0]
 
 
+def test_deletion_is_not_lost_if_the_file_that_it_read_is_damaged_meanwhile(
+    spark: SparkSession, table: str
+) -> None:
+    """Row IDs of deleted rows are read from that file, which Spark may skip."""
+    build_table(spark, table, SCHEMA, FILES, properties={"delta.enableRowTracking": "true"})
+    before = log.active_files(table)
+
+    def others() -> None:
+        z_order(spark, table, "ZORDER BY id")
+        for add in before:
+            log.data_path(table, add).write_bytes(b"no Parquet file")
+
+    with (
+        session_settings(spark, {"spark.sql.files.ignoreCorruptFiles": "true"}),
+        committed_meanwhile(others),
+        pytest.raises(ConcurrentModificationError, match="conflicts with version 1"),
+    ):
+        spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 4").collect()
+    assert log.versions(table) == [0, 1]
+    assert 4 in {row[0] for row in rows_of(spark, table)}
+
+
 def test_order_of_pages(spark: SparkSession, table: str) -> None:
     """Within a file, too, rows follow the curve, so that pages have narrow ranges."""
     grid(spark, table)

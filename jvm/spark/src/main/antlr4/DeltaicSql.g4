@@ -15,9 +15,9 @@ statement
     | ALTER TABLE table=name DROP FEATURE feature (TRUNCATE HISTORY)?            # dropFeature
     | OPTIMIZE target FULL? (WHERE predicate)? (ZORDER BY columns)?              # optimizeTable
     | REORG TABLE? target (WHERE predicate)? APPLY '(' PURGE ')'                 # purgeTable
-    | REORG rest? APPLY '(' UPGRADE rest                       # reorganizeTable
-    | REORG rest? APPLY applied=rest                           # reorganizeTable
-    | REORG rest                                               # reorganizeTable
+    | REORG table=rest? APPLY '(' UPGRADE rest                 # reorganizeTable
+    | REORG table=rest? APPLY applied=rest                     # reorganizeTable
+    | REORG table=rest                                         # reorganizeTable
     | RESTORE TABLE? table=name TO? FOR? asOf                  # restore
     | GENERATE manifest=name FOR TABLE table=name                  # generate
     | VACUUM target vacuumOption*                              # vacuum

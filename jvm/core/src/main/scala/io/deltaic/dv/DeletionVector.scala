@@ -109,6 +109,17 @@ final class DeletionVector private (
     optimized = false
   }
 
+  /** The rows that only this vector deletes. Neither vector is changed. */
+  def minus(other: DeletionVector): DeletionVector = {
+    val rest = copy()
+    rest.andNot(other)
+    rest
+  }
+
+  def isSubsetOf(other: DeletionVector): Boolean = minus(other).isEmpty
+
+  def isDisjointFrom(other: DeletionVector): Boolean = minus(other).cardinality == cardinality
+
   /** A copy that can be changed without changing this vector. */
   def copy(): DeletionVector = new DeletionVector(
     keys.clone(),

@@ -79,13 +79,13 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
         if (id(read.deletionVector) == id(theirs.deletionVector)) Disjoint
         else {
           val (before, now) = (vector(of(read)), vector(of(theirs)))
-          if (!isSubset(before, now)) Inseparable
+          if (!before.isSubsetOf(now)) Inseparable
           else if (movesRows) Disjoint
           else {
-            val deleted = now.copy()
-            deleted.andNot(before)
-            add.foreach(left => retain(deleted, vector(of(left))))
-            if (deleted.isEmpty) Disjoint else Overlapping(deleted.cardinality)
+            val deleted = now.minus(before)
+            // Without a file that is left, all of its rows are deleted.
+            val both = add.fold(deleted)(left => deleted.minus(deleted.minus(vector(of(left)))))
+            if (both.isEmpty) Disjoint else Overlapping(both.cardinality)
           }
         }
       case _ => Inseparable
@@ -98,7 +98,7 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
       val again = group.flatMap(add => before.get(canonical(add.path)).map(add -> _)).toMap
       val vector = vectorsOf(again.flatMap { case (add, remove) => Seq(of(add), of(remove)) })
       group.filterNot { add =>
-        again.get(add).exists(remove => isSubset(vector(of(remove)), vector(of(add))))
+        again.get(add).exists(remove => vector(of(remove)).isSubsetOf(vector(of(add))))
       }
     }.toVector
   }
@@ -131,8 +131,7 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
         group.flatMap { add =>
           val path = canonical(add.path)
           theirs.get(path).fold(Option(add)) { now =>
-            val deleted = vector(of(add)).copy()
-            deleted.andNot(vector(of(read(path))))
+            val deleted = vector(of(add)).minus(vector(of(read(path))))
             deleted.or(vector(of(now)))
             // A file with a deletion vector has `numRecords` in its statistics.
             val rows = CommitFiles.rows(add).get
@@ -217,16 +216,4 @@ private[spark] object DeletionVectorRebase {
 
   private def id(descriptor: Option[DeletionVectorDescriptor]): Option[String] =
     descriptor.map(_.uniqueId)
-
-  private def isSubset(some: DeletionVector, all: DeletionVector): Boolean = {
-    val rest = some.copy()
-    rest.andNot(all)
-    rest.isEmpty
-  }
-
-  private def retain(rows: DeletionVector, kept: DeletionVector): Unit = {
-    val others = rows.copy()
-    others.andNot(kept)
-    rows.andNot(others)
-  }
 }

@@ -39,8 +39,8 @@ private[spark] final class MovedRowsRebase(
     val deleted = read.map { remove =>
       val before = vector(of(remove))
       val now = theirs(rebase.canonical(remove.path))
-      val rows = now.map(file => complementOf(vector(of(file)), before))
-      RowLookup.RowsOf(remove.restored, before, rows)
+      val rows = now.map(file => vector(of(file)).minus(before))
+      RowLookup.RowsInFile(remove.restored, before, rows)
     }
     val positions =
       if (deleted.forall(rows => moved.areKnown(rows.file.path)))
@@ -119,8 +119,8 @@ private[spark] final class MovedRowsRebase(
       )
       val rows = paths.map { path =>
         val before = vector(of(read(path)))
-        val deleted = left.get(path).map(add => complementOf(vector(of(add)), before))
-        RowLookup.RowsOf(read(path).restored, before, deleted)
+        val deleted = left.get(path).map(add => vector(of(add)).minus(before))
+        RowLookup.RowsInFile(read(path).restored, before, deleted)
       }
       val byPath =
         if (paths.forall(moved.areKnown)) byLineage(moved, rows)
@@ -131,24 +131,24 @@ private[spark] final class MovedRowsRebase(
 
   /** The same as `byLineage`, if the rows can be found without it. */
   private def byLookup(
-      rows: Seq[RowLookup.RowsOf],
+      rows: Seq[RowLookup.RowsInFile],
       adds: Seq[AddFile],
       vector: Stored => DeletionVector
   ): Option[Map[String, DeletionVector]] =
     settings.lookup.flatMap(_.find(rows, adds)).filter { byPath =>
       adds.filter(add => byPath.contains(add.path))
-        .forall(add => areDisjoint(byPath(add.path), vector(of(add))))
+        .forall(add => byPath(add.path).isDisjointFrom(vector(of(add))))
     }
 
   /** The positions of deleted rows in the files that they were moved to; none if some were deleted before. */
   private def byLineage(
       moved: MovedRows,
-      rows: Seq[RowLookup.RowsOf]
+      rows: Seq[RowLookup.RowsInFile]
   ): Option[Map[String, DeletionVector]] = {
-    def stored(rows: RowLookup.RowsOf) = Stored(rows.file.path, moved.vectorOf(rows.file.path))
+    def stored(rows: RowLookup.RowsInFile) = Stored(rows.file.path, moved.vectorOf(rows.file.path))
     val base = rebase.vectorsOf(rows.map(stored))
     val moving = rows.map(r => r.copy(vector = base(stored(r))))
-    Option.when(moving.forall(r => r.positions.forall(areDisjoint(_, r.vector)))) {
+    Option.when(moving.forall(r => r.positions.forall(_.isDisjointFrom(r.vector)))) {
       positionsOf(moved, moving)
     }
   }
@@ -156,7 +156,7 @@ private[spark] final class MovedRowsRebase(
   /** The positions of rows in the files that they were moved to, by path; it is known where they are. */
   private def positionsOf(
       moved: MovedRows,
-      rows: Seq[RowLookup.RowsOf]
+      rows: Seq[RowLookup.RowsInFile]
   ): Map[String, DeletionVector] =
     rows.flatMap(r => moved.positions(r.file.path, r.vector, r.positions))
       .groupMapReduce { case (add, _) => add.path } { case (_, positions) => positions } {
@@ -190,15 +190,6 @@ private[spark] final class MovedRowsRebase(
     )
     (after, files)
   }
-
-  private def complementOf(rows: DeletionVector, others: DeletionVector): DeletionVector = {
-    val rest = rows.copy()
-    rest.andNot(others)
-    rest
-  }
-
-  private def areDisjoint(some: DeletionVector, others: DeletionVector): Boolean =
-    complementOf(some, others).cardinality == some.cardinality
 
   private def movedRows(removes: IndexedSeq[RemoveFile], adds: Seq[AddFile]): MovedRows =
     new MovedRows(removes, adds, rebase.canonical, CommitFiles.rowsIn)

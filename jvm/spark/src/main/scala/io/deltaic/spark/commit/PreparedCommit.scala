@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import io.deltaic.log.{CommitFile, WriteOutcome}
 import io.deltaic.protocol._
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.commit.lineage.{Lineage, TakenBackCompactions}
+import io.deltaic.spark.commit.lineage.{Lineage, RevertedCompactions}
 import io.deltaic.spark.util.Json
 
 /**
@@ -19,7 +19,7 @@ import io.deltaic.spark.util.Json
  */
 private[spark] final case class TableRead(
     version: Long,
-    rows: ReadSet,
+    readSet: ReadSet,
     commit: Option[FileStatus] = None
 )
 
@@ -82,7 +82,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   /** Files to which winners copied rows that this commit has read: the first such version, by canonical path. */
   private val movedReads = mutable.Map.empty[String, Long]
 
-  private val takenBack = new TakenBackCompactions(rebase.canonical, CommitFiles.rowsIn)
+  private val reverted = new RevertedCompactions(rebase.canonical, CommitFiles.rowsIn)
 
   private[spark] def log: DeltaLog = request.log
 
@@ -124,7 +124,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     "operation" -> request.operation.json,
     "plan" -> request.plan,
     "isBlindAppend" -> request.isBlindAppend,
-    "readsWholeTable" -> request.read.rows.wholeTable,
+    "readsWholeTable" -> request.read.readSet.wholeTable,
     "engineMetrics" -> request.engineMetrics,
     "files" -> changes.summary,
     "identity" -> request.identity.json
@@ -190,16 +190,16 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val adds = commit.adds.toSeq
     val removes = commit.removes.toSeq
     val info = commit.commitInfo.map(_.json)
-    val again = takenBackByWinner(version, adds, removes)
-    val isTakenBack = followMovedRows(commit, adds, removes)
+    val again = revertedByWinner(version, adds, removes)
+    val isReverted = followMovedRows(commit, adds, removes)
     val conflicts =
-      if (isTakenBack)
-        takenBack.firstGone(changes.removes, adds, removes).toSeq.map { gone =>
+      if (isReverted)
+        reverted.firstRemovedConcurrently(changes.removes, adds, removes).toSeq.map { gone =>
           DeletionVectorRebase.FileConflict(gone.path, None, DeletionVectorRebase.Moved)
         }
       else {
         val others = adds.filterNot(add => again(rebase.canonical(add.path)))
-        rebase.conflicts(changes, isChanged, others, removes).map(afterTakingBack)
+        rebase.conflicts(changes, isChanged, others, removes).map(afterReverting)
       }
     val disjoint = conflicts.filter(_.kind == DeletionVectorRebase.Disjoint)
     synchronized {
@@ -221,7 +221,10 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
           d.domain -> Option.unless(d.removed)(d.configuration)
         }.toMap,
         "numAdded" -> adds.size,
-        "addedFileWeWouldRead" -> firstNew(adds, removes)(request.read.rows.firstAddedByStatistics),
+        "addedFileWeWouldRead" -> firstNew(
+          adds,
+          removes
+        )(request.read.readSet.firstAddedByStatistics),
         "removedFileWeRead" -> removedRead(version, adds, removes),
         "removedFileWeChange" -> conflicts.find(_.kind == DeletionVectorRebase.Inseparable)
           .map(_.path),
@@ -230,7 +233,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
           case DeletionVectorRebase.FileConflict(path, _, DeletionVectorRebase.Overlapping(rows)) =>
             Message.of("ConcurrentRowDeletion")("path" -> path, "count" -> rows)
         },
-        "needsDeletionVectorRebase" -> (disjoint.nonEmpty || isTakenBack || again.nonEmpty)
+        "needsDeletionVectorRebase" -> (disjoint.nonEmpty || isReverted || again.nonEmpty)
       )
       .toString
   }
@@ -247,12 +250,12 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     synchronized {
       val (deleted, moved) = removes.partition(_.dataChange)
       val lost =
-        request.read.rows.firstRemovedByStatistics(deleted).orElse(deleted.find(isMovedRead(
+        request.read.readSet.firstRemovedByStatistics(deleted).orElse(deleted.find(isMovedRead(
           _,
           version
         )))
       if (
-        request.read.rows.firstRemovedByStatistics(moved).isDefined || moved.exists(isMovedRead(
+        request.read.readSet.firstRemovedByStatistics(moved).isDefined || moved.exists(isMovedRead(
           _,
           version
         ))
@@ -282,7 +285,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     winners.iterator.flatMap { case (_, lost) => lost }
       .grouped(
         PreparedCommit.FilesInQuery
-      ).exists(request.read.rows.firstRemovedByRows(_).isDefined)
+      ).exists(request.read.readSet.firstRemovedByRows(_).isDefined)
   }
 
   /**
@@ -294,7 +297,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   def hasMatchingRow(versions: String): Boolean =
     commits(versions)
       .flatMap(winner => rebase.withNewRows(ofOthers(winner.adds.toSeq), winner.removes.toSeq))
-      .grouped(PreparedCommit.FilesInQuery).exists(request.read.rows.firstAddedByRows(_).isDefined)
+      .grouped(PreparedCommit.FilesInQuery).exists(request.read.readSet.firstAddedByRows(
+        _
+      ).isDefined)
 
   /** The commits of a JSON list of versions, each read once, lazily. */
   private def commits(versions: String): Iterator[CommitFile] =
@@ -312,7 +317,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   private def ofOthers(adds: Seq[AddFile]): Seq[AddFile] =
     adds.filter { add =>
       val path = rebase.canonical(add.path)
-      add.dataChange && !originalPaths(path) && (!isChanged(path) || takenBack.isAddedAgain(path))
+      add.dataChange && !originalPaths(path) && (!isChanged(path) || reverted.isAddedAgain(path))
     }
 
   /**
@@ -320,7 +325,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
    * since this commit has rewritten the files, it takes the compaction of these files back, unless it is a compaction
    * itself. If the log does not tell where the rows are, this commit stays as it is, and conflicts.
    *
-   * @return whether it takes back all that the winner did to files that this commit changes
+   * @return whether it reverts all that the winner did to files that this commit changes
    */
   private def followMovedRows(
       winner: CommitFile,
@@ -337,11 +342,11 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
         moved.ofDeletions(changes, adds, removes)
       }
       followed.foreach { case (after, written) => adopt(after, written) }
-      followed.isEmpty && request.changesData && takeBack(winner, adds, removes)
+      followed.isEmpty && request.changesData && revert(winner, adds, removes)
     }
   }
 
-  private def takeBack(
+  private def revert(
       winner: CommitFile,
       adds: Seq[AddFile],
       removes: Seq[RemoveFile]
@@ -350,7 +355,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val now = changes
     val deletionTimestampMs = now.removes.flatMap(_.deletionTimestampMs).maxOption.getOrElse(0L)
     val done =
-      takenBack.takeBack(now.removes, adds, removes, deletionTimestampMs, winner.timestampMs)
+      reverted.revert(now.removes, adds, removes, deletionTimestampMs, winner.timestampMs)
     done.foreach { case (outputs, inputs) =>
       adopt(now.copy(removes = now.removes ++ outputs, adds = now.adds ++ inputs), Nil)
     }
@@ -358,16 +363,16 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   }
 
   /**
-   * If a winning commit has taken back a compaction that this one takes back, too, there is nothing left to do for it.
+   * If a winning commit has reverted a compaction that this one reverts, too, there is nothing left to do for it.
    *
    * @return the canonical paths of the files that it has added again
    */
-  private def takenBackByWinner(
+  private def revertedByWinner(
       version: Long,
       adds: Seq[AddFile],
       removes: Seq[RemoveFile]
   ): Set[String] = {
-    val done = takenBack.takenBackBy(adds, removes)
+    val done = reverted.revertedBy(adds, removes)
     if (done.again.nonEmpty) {
       rebaseOnto(version - 1)
       val now = changes
@@ -382,11 +387,11 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     done.again
   }
 
-  /** A file that this commit removes to take it back was changed by another commit: those changes would be lost. */
-  private def afterTakingBack(
+  /** A file that this commit removes to revert it was changed by another commit: those changes would be lost. */
+  private def afterReverting(
       conflict: DeletionVectorRebase.FileConflict
   ): DeletionVectorRebase.FileConflict =
-    if (takenBack.isOutput(conflict.path)) conflict.copy(kind = DeletionVectorRebase.Inseparable)
+    if (reverted.isOutput(conflict.path)) conflict.copy(kind = DeletionVectorRebase.Inseparable)
     else conflict
 
   /** Rebases the deletions onto the files as winning commits up to this version left them. */
@@ -401,15 +406,19 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     if (theirs.nonEmpty) {
       val (after, written) =
         if (movesRows)
-          movedRows.get.ofMoves(request.changes, before, theirs).getOrElse(throw lostRows(version))
+          movedRows.get.ofMoves(
+            request.changes,
+            before,
+            theirs
+          ).getOrElse(throw lostRows(version, theirs.keys.min))
         else
           rebase.rebaseOnto(before, theirs.collect { case (path, Some(file)) => path -> file })
       adopt(after, written)
     }
   }
 
-  /** Others have deleted rows up to this version that this commit has moved, and cannot find. */
-  private def lostRows(version: Long): DeltaicThrowable = DeltaicException(
+  /** Others have deleted rows of a file up to this version that this commit has moved, and cannot find. */
+  private def lostRows(version: Long, file: String): DeltaicThrowable = DeltaicException(
     "DELTAIC_CONCURRENT_DELETE_DELETE",
     Map(
       "operation" -> request.operation.name,
@@ -417,7 +426,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       "version" -> version.toString,
       "winnerOperation" -> request.log.commit(version).commitInfo
         .map(_.json.path("operation").asText).getOrElse("unknown"),
-      "detail" -> request.changes.removes.head.path
+      "detail" -> file
     )
   )
 

@@ -31,7 +31,7 @@ private[spark] trait RowLookup {
    * @param in the files that the rows were moved to
    * @return positions in these files, by path; none if some rows are not found
    */
-  def find(rows: Seq[RowLookup.RowsOf], in: Seq[AddFile]): Option[Map[String, DeletionVector]]
+  def find(rows: Seq[RowLookup.RowsInFile], in: Seq[AddFile]): Option[Map[String, DeletionVector]]
 }
 
 private[spark] object RowLookup {
@@ -42,7 +42,7 @@ private[spark] object RowLookup {
    * @param vector the deletion vector of the file
    * @param positions none for all rows that are not in the vector
    */
-  final case class RowsOf(
+  final case class RowsInFile(
       file: AddFile,
       vector: DeletionVector,
       positions: Option[DeletionVector]

@@ -1,7 +1,6 @@
 package io.deltaic.spark.optimize
 
 import java.security.PrivilegedAction
-import java.util.ConcurrentModificationException
 import java.util.concurrent.{Future, FutureTask, TimeUnit}
 
 import scala.collection.mutable
@@ -17,6 +16,7 @@ import org.slf4j.LoggerFactory
 import io.deltaic.log.DaemonThread
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.errors.DeltaicConcurrentModificationException
 import io.deltaic.spark.schema.ClusteringColumns
 
 /**
@@ -136,7 +136,7 @@ private[spark] object AutoCompaction {
         isDue
       } catch {
         case _: Throwable if isCancelled => false
-        case e: ConcurrentModificationException =>
+        case e: DeltaicConcurrentModificationException =>
           logger.info(
             "Table {}: auto compaction gives way to another commit: {}",
             turn.log.table,

@@ -35,7 +35,7 @@ private[optimize] final class PartWriter(
 
   private def copyBatch(batch: ColumnarBatch, writer: CopyWriter, probe: RowProbe): Long = {
     val numRows = batch.numRows
-    writer.enter(batch)
+    writer.setBatch(batch)
     if (reader.vectorColumn < 0 || numRows == 0 || batch.column(reader.vectorColumn).isNullAt(0)) {
       var i = 0
       while (i < numRows) {

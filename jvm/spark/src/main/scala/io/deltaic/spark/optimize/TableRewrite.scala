@@ -1,7 +1,5 @@
 package io.deltaic.spark.optimize
 
-import java.util.ConcurrentModificationException
-
 import scala.util.Try
 
 import com.fasterxml.jackson.databind.node.ObjectNode
@@ -17,6 +15,7 @@ import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable, LogPath
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.{CommitFiles, ReadSet}
 import io.deltaic.spark.curve.RowOrder
+import io.deltaic.spark.errors.DeltaicConcurrentModificationException
 import io.deltaic.spark.rowlevel.VectorSettings
 import io.deltaic.spark.scan.files.FileSplits.sessionZone
 import io.deltaic.spark.scan.files.{ScanFilters, SnapshotFiles}
@@ -140,7 +139,7 @@ private[spark] final class TableRewrite(
     } catch {
       case e: Throwable =>
         val left = e match {
-          case _: ConcurrentModificationException =>
+          case _: DeltaicConcurrentModificationException =>
             // If the table cannot be read, the conflict is the better error.
             Try(withoutRemovedFiles(changes)).toOption.flatten
           case _ => None
@@ -150,9 +149,19 @@ private[spark] final class TableRewrite(
         val hasFailed = transaction.abort(NewFiles(lost), tasksLost = false)
         left match {
           case Some(left) if hasFailed =>
-            if (left.removes.isEmpty) left else committed(newTransaction(), left)
+            if (left.removes.isEmpty) left else committed(nextTransaction(left, e), left)
           case _ => throw e
         }
+    }
+
+  /** A transaction for what is left of a commit that has failed. Without one, the new files are deleted. */
+  private def nextTransaction(left: CommitFiles, failure: Throwable): WriteTransaction =
+    try newTransaction()
+    catch {
+      case e: Throwable =>
+        transaction.abort(NewFiles(left.adds), tasksLost = false)
+        failure.addSuppressed(e)
+        throw failure
     }
 
   /** @return none if no file is removed, or if it is not known where its rows are */
@@ -165,13 +174,16 @@ private[spark] final class TableRewrite(
     val gone = ours -- left
     if (gone.isEmpty) None
     else {
-      logger.info(
-        "Table {}: {} leaves out {} files that other commits have removed meanwhile, and what shares new files with them",
-        log.table,
-        request.command,
-        gone.size
-      )
-      changes.withoutParts(remove => gone(canonical(remove.path)))
+      val parts = changes.withoutParts(remove => gone(canonical(remove.path)))
+      if (parts.isDefined)
+        logger.info(
+          "Table {}: {} leaves out {} files that other commits have removed meanwhile, and the files compacted together " +
+            "with them",
+          log.table,
+          request.command,
+          gone.size
+        )
+      parts
     }
   }
 

@@ -12,7 +12,7 @@ import io.deltaic.spark.scan.files.FileSplits.sessionZone
 import io.deltaic.spark.scan.files.SnapshotFiles
 import io.deltaic.spark.schema.TableSchema
 import io.deltaic.spark.write.files.{
-  ClusteredRows,
+  ClusteringBuffer,
   DataWriteSpec,
   IdentityHighWaterMarks,
   PartitionedDataWriter
@@ -45,7 +45,7 @@ private[spark] final class TableBatchWrite(
 
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = {
     val factory =
-      new TableWriterFactory(transaction.dataSpec, clusteredBy = transaction.ordersRowsBy)
+      new TableWriterFactory(transaction.dataSpec, clusteredBy = transaction.taskClusteringColumns)
     tasksDone = transaction.describe("write the rows")
     factory
   }
@@ -212,7 +212,7 @@ private[spark] final class TableWriterFactory(
       private val writer = new PartitionedDataWriter(spec, partitionId, rowsAreNew)
       private val clustered =
         if (clusteredBy.isEmpty) null
-        else new ClusteredRows(clusteredBy, spec.schema, writer.write)
+        else new ClusteringBuffer(clusteredBy, spec.schema, writer.write)
 
       override def write(row: InternalRow): Unit =
         if (clustered == null) writer.write(row) else clustered.add(row)

@@ -133,7 +133,7 @@ private[spark] final class WriteTransaction(
   }
 
   /** The columns of a clustered table by which each task orders its rows; none if they stay in their order. */
-  def ordersRowsBy: Seq[Seq[String]] =
+  def taskClusteringColumns: Seq[Seq[String]] =
     if (SessionSettings.isOn(spark, "clusteredWrite.enabled", default = true))
       ClusteringColumns.logical(clusteredBy, schema)
     else Nil

@@ -18,7 +18,7 @@ private[spark] final case class CompactionPart(outputs: Seq[AddFile], inputs: Se
    *
    * @param modificationTimeMs the `remove`s do not have that of the files
    */
-  def again(modificationTimeMs: Long): Seq[AddFile] = inputs.map { input =>
+  def restoredInputs(modificationTimeMs: Long): Seq[AddFile] = inputs.map { input =>
     val file = input.restored
     file.copy(
       modificationTimeMs = modificationTimeMs,
@@ -73,7 +73,7 @@ private[spark] object CompactionPart {
 
   /**
    * Whether the inputs are fully described and have as many live rows as the outputs. If not, some rows have gone
-   * elsewhere, by another commit that took a compaction back.
+   * elsewhere, by another commit that reverted a compaction.
    */
   private def isWhole(part: CompactionPart, numRecords: Option[String] => Option[Long]): Boolean = {
     val before = part.inputs.map { input =>

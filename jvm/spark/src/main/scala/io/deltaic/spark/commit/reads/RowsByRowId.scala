@@ -2,14 +2,17 @@ package io.deltaic.spark.commit.reads
 
 import java.util.Arrays
 
+import scala.collection.mutable
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.SparkException
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.unsafe.types.UTF8String
 import org.slf4j.LoggerFactory
 
 import io.deltaic.dv.DeletionVector
@@ -34,59 +37,81 @@ private[spark] final class RowsByRowId(
   private val logger = LoggerFactory.getLogger(getClass)
 
   override def find(
-      rows: Seq[RowLookup.RowsOf],
+      rows: Seq[RowLookup.RowsInFile],
       in: Seq[AddFile]
   ): Option[Map[String, DeletionVector]] =
-    try
-      Option.when(rows.map(count).sum <= MaxRows)(idsOf(rows)).flatMap { ids =>
-        val found =
-          if (ids.isEmpty) Map.empty[String, DeletionVector] else positions(in)(Ids(ids)).toMap
-        Option.when(ids.length.toLong == found.values.map(_.cardinality).sum)(found)
+    try {
+      val counts = rows.map(count)
+      Option.when(counts.forall(_.isDefined))(counts.flatten.sum).filter(_ <= MaxRows).flatMap {
+        wanted =>
+          // Settings of Spark let readers skip missing or damaged files, whose rows must not get lost.
+          Option(idsOf(rows)).filter(_.length.toLong == wanted).flatMap { ids =>
+            if (ids.isEmpty) Some(Map.empty[String, DeletionVector]) else positions(in, ids)
+          }
       }
-    catch {
+    } catch {
+      case e: SparkException if e.getCondition == JobCancelled => throw e
       case NonFatal(e) =>
-        logger.warn(s"$table: cannot find the rows that another commit has moved", e)
+        logger.warn(s"$table: cannot find moved rows by their row IDs", e)
         None
     }
 
-  private def count(rows: RowLookup.RowsOf): Long = rows.positions match {
-    case Some(positions) => positions.cardinality
-    case None => CommitFiles.rows(rows.file).getOrElse(0L) - rows.vector.cardinality
+  private def count(rows: RowLookup.RowsInFile): Option[Long] = rows.positions match {
+    case Some(positions) => Some(positions.cardinality)
+    case None => CommitFiles.rows(rows.file).map(_ - rows.vector.cardinality)
   }
 
-  private def idsOf(rows: Seq[RowLookup.RowsOf]): Array[Long] = {
+  private def idsOf(rows: Seq[RowLookup.RowsInFile]): Array[Long] = {
     val selected = rows.map { rows =>
       val positions = rows.positions.getOrElse(rows.vector)
-      rows.file.path -> Selected(positions.serialize(), areOthers = rows.positions.isEmpty)
+      rows.file.path -> Selected(positions.serialize(), isNegated = rows.positions.isEmpty)
     }.toMap
     val ids = JobInternals.ofPartitions(
       spark,
       "read the row IDs of deleted rows",
       identified(rows.map(_.file))
     ) { (_, found) =>
-      val vectors = selected.map { case (path, Selected(bytes, areOthers)) =>
-        path -> (DeletionVector.deserialize(bytes) -> areOthers)
+      val ids = Array.newBuilder[Long]
+      byPath(found) { path =>
+        val Selected(bitmap, isNegated) = selected(path)
+        val positions = DeletionVector.deserialize(bitmap)
+        row => if (positions.contains(row.getLong(Position)) != isNegated) ids += row.getLong(RowId)
       }
-      found.filter { row =>
-        val (vector, areOthers) = vectors(pathOf(row))
-        vector.contains(row.getLong(Position)) != areOthers
-      }.map(_.getLong(RowId))
-    }.toArray
+      Iterator.single(ids.result())
+    }.toArray.flatten
     Arrays.sort(ids)
     ids
   }
 
-  private def positions(in: Seq[AddFile])(ids: Ids): Seq[(String, DeletionVector)] = {
-    val broadcast = spark.sparkContext.broadcast(ids)
-    try
-      JobInternals.ofPartitions(spark, "find moved rows by their row IDs", identified(in)) {
-        (_, rows) =>
-          rows.filter(row => Arrays.binarySearch(broadcast.value.sorted, row.getLong(RowId)) >= 0)
-            .map(row => pathOf(row) -> row.getLong(Position))
-      }.groupMap(_._1)(_._2).toSeq.map { case (path, positions) =>
-        path -> DeletionVector.of(positions: _*)
-      }
-    finally broadcast.destroy()
+  /** @return none if not each ID is found exactly once */
+  private def positions(in: Seq[AddFile], ids: Array[Long]): Option[Map[String, DeletionVector]] = {
+    val broadcast = spark.sparkContext.broadcast(Ids(ids))
+    val found =
+      try
+        JobInternals.ofPartitions(spark, "find moved rows by their row IDs", identified(in)) {
+          (_, rows) =>
+            val ofPaths = mutable.Map.empty[String, (DeletionVector, DeletionVector)]
+            byPath(rows) { path =>
+              lazy val (positions, ordinals) =
+                ofPaths.getOrElseUpdate(path, (new DeletionVector, new DeletionVector))
+              row => {
+                val ordinal = Arrays.binarySearch(broadcast.value.sorted, row.getLong(RowId))
+                if (ordinal >= 0) {
+                  positions.add(row.getLong(Position))
+                  ordinals.add(ordinal.toLong)
+                }
+              }
+            }
+            ofPaths.iterator.map { case (path, (positions, ordinals)) =>
+              Found(path, positions.serialize(), ordinals.serialize())
+            }
+        }
+      finally broadcast.destroy()
+    val byFile = found.groupMapReduce(_.path)(of => DeletionVector.deserialize(of.positions))(union)
+    val all = found.map(of => DeletionVector.deserialize(of.ordinals)).reduceOption(union)
+    val isEachFoundOnce = all.exists(_.cardinality == ids.length.toLong) &&
+      byFile.values.map(_.cardinality).sum == ids.length.toLong
+    Option.when(isEachFoundOnce)(byFile)
   }
 
   /** All rows of some files, deleted ones included, with path, position and row ID. */
@@ -108,18 +133,45 @@ private[spark] final class RowsByRowId(
 
 private object RowsByRowId {
 
-  /** The IDs of so many rows take 128 MB on the driver and in each executor. */
+  /** The IDs of so many rows take 128 MB on the driver and in each executor, and as much again while they are sorted. */
   private val MaxRows = 1L << 24
+
+  private val JobCancelled = "SPARK_JOB_CANCELLED"
 
   /** The columns of [[ListedRows.identified]]. */
   private val FilePath = 0
   private val Position = 1
   private val RowId = 2
 
-  private def pathOf(row: InternalRow): String = row.getUTF8String(FilePath).toString
-
-  /** @param areOthers whether it is all rows but those in the bitmap */
-  private final case class Selected(bitmap: Array[Byte], areOthers: Boolean)
+  /** Rows of a file by its deletion vector; all others if it is negated. */
+  private final case class Selected(bitmap: Array[Byte], isNegated: Boolean)
 
   private final case class Ids(sorted: Array[Long])
+
+  /**
+   * Found rows of a file.
+   *
+   * @param positions in the file, as a bitmap
+   * @param ordinals of their IDs in the sorted IDs, as a bitmap
+   */
+  private final case class Found(path: String, positions: Array[Byte], ordinals: Array[Byte])
+
+  /** Passes each row to what `of` returns for its file; rows of a file follow each other. */
+  private def byPath(rows: Iterator[InternalRow])(of: String => InternalRow => Unit): Unit = {
+    var path: UTF8String = null
+    var visit: InternalRow => Unit = null
+    rows.foreach { row =>
+      val ofRow = row.getUTF8String(FilePath)
+      if (ofRow != path) {
+        path = ofRow.clone()
+        visit = of(path.toString)
+      }
+      visit(row)
+    }
+  }
+
+  private def union(one: DeletionVector, other: DeletionVector): DeletionVector = {
+    one.or(other)
+    one
+  }
 }

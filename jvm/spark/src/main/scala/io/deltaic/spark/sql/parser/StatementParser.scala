@@ -150,12 +150,18 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
     override def visitReorganizeTable(statement: ReorganizeTableContext): LogicalPlan = {
       if (statement.UPGRADE != null)
         throw UnsupportedOperation.command("REORG ... UPGRADE UNIFORM")
-      val found = Option(statement.applied).map(applied => s"it has APPLY ${text(applied)}")
-      throw DeltaicException(
-        "DELTAIC_REORG_INVALID",
-        Map("reason" -> found.getOrElse("it has no APPLY (PURGE)"))
-      )
+      val table = Option(statement.table).fold("no table")(text)
+      val reason = Option(statement.applied).map(text) match {
+        case None => s"there is no APPLY (PURGE) after $table"
+        case Some(applied) if isPurge(applied) =>
+          s"$table is not a table with an optional condition"
+        case Some(applied) => s"APPLY $applied is not supported for $table"
+      }
+      throw DeltaicException("DELTAIC_REORG_INVALID", Map("reason" -> reason))
     }
+
+    private def isPurge(applied: String): Boolean =
+      applied.matches("(?i)\\s*\\(\\s*PURGE\\s*\\)\\s*")
 
     override def visitUnsupportedCommand(statement: UnsupportedCommandContext): LogicalPlan = {
       val words = statement.unsupported

@@ -36,7 +36,7 @@ private[deltaic] final class CopyWriter(
     ProjectingInternalRow(StructType(stored.map(read(_))), stored.toIndexedSeq)
 
   private var file: DataFileWriter = _
-  private var plainColumns: Set[String] = Set.empty
+  private var withoutDictionary: Set[String] = Set.empty
   private var batch: ColumnarBatch = _
 
   def write(row: InternalRow): Unit = {
@@ -59,7 +59,7 @@ private[deltaic] final class CopyWriter(
   }
 
   /** Sets the batch of [[writeRow]]. */
-  def enter(rows: ColumnarBatch): Unit =
+  def setBatch(rows: ColumnarBatch): Unit =
     batch =
       if (hasVoids) rows
       else new ColumnarBatch(stored.map(rows.column), rows.numRows)
@@ -76,20 +76,15 @@ private[deltaic] final class CopyWriter(
     if (file == null) (None, 0L)
     else {
       val written = file.close()
-      spec.plainColumns.learn(partitionValues, file.footer, tried = plainColumns.isEmpty)
+      spec.dictionaryFallbacks
+        .record(partitionValues, file.footer, triedAll = withoutDictionary.isEmpty)
       (Some(written.addFile.copy(dataChange = false)), file.decodedBytes)
     }
 
   def abort(): Unit = if (file != null) file.abort()
 
   private def open(): Unit = {
-    val path = spec.newRelativePath(taskPartition, partitionValues)
-    plainColumns = spec.plainColumns.next(partitionValues)
-    file = new DataFileWriter(
-      spec,
-      path,
-      spec.partitionNames.toSeq.zip(partitionValues).toMap,
-      plainColumns
-    )
+    withoutDictionary = spec.dictionaryFallbacks.forNextFile(partitionValues)
+    file = DataFileWriter.open(spec, taskPartition, partitionValues, withoutDictionary)
   }
 }

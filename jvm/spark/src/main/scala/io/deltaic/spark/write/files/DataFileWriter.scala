@@ -22,18 +22,18 @@ private[deltaic] final case class WrittenFile(
  *
  * @param relativePath    from the table's root, not URI-encoded
  * @param partitionValues by column, as the log spells them
- * @param plainColumns    the columns that are written without a dictionary
+ * @param withoutDictionary the columns, by their paths in the file, for which no dictionary is tried
  */
-private[deltaic] final class DataFileWriter(
+private[write] final class DataFileWriter private (
     spec: DataWriteSpec,
     relativePath: String,
     partitionValues: Map[String, String],
-    plainColumns: Set[String] = Set.empty
+    withoutDictionary: Set[String]
 ) {
   private val file =
     new CountingOutputFile(spec.absolutePath(relativePath), spec.hadoopConf)
   private val parquet =
-    try ParquetRowWriter.open(file, spec.hadoopConf, plainColumns)
+    try ParquetRowWriter.open(file, spec.hadoopConf, withoutDictionary)
     catch { case e: Throwable => file.abort(); throw e }
   private var records = 0L
 
@@ -67,4 +67,26 @@ private[deltaic] final class DataFileWriter(
 
   /** Deletes the file, closed or not. */
   def abort(): Unit = file.abort()
+}
+
+private[write] object DataFileWriter {
+
+  /**
+   * Opens a new file of a partition.
+   *
+   * @param taskPartition the number of the task, which is in the file's name
+   * @param partitionValues as the log spells them, in the order of the partition columns
+   * @param withoutDictionary see [[DataFileWriter]]
+   */
+  def open(
+      spec: DataWriteSpec,
+      taskPartition: Int,
+      partitionValues: Seq[String],
+      withoutDictionary: Set[String] = Set.empty
+  ): DataFileWriter = new DataFileWriter(
+    spec,
+    spec.newRelativePath(taskPartition, partitionValues),
+    spec.partitionNames.toSeq.zip(partitionValues).toMap,
+    withoutDictionary
+  )
 }

@@ -16,7 +16,7 @@ import org.apache.spark.util.SerializableConfiguration
 import io.deltaic.dv.{DeletionVectorFileWriter, DeletionVectorStore}
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableProperties}
 import io.deltaic.spark.schema.{PartitionPaths, PhysicalSchema, RowCheck}
-import io.deltaic.spark.write.parquet.PlainColumns
+import io.deltaic.spark.write.parquet.DictionaryFallbacks
 
 /**
  * Everything a task needs to write data files of one table. The driver builds it, after it has resolved and
@@ -35,7 +35,7 @@ private[deltaic] final class DataWriteSpec private (
     val statistics: StatisticsColumns,
     val maxRecordsPerFile: Long,
     val tags: Map[String, String],
-    shared: Broadcast[SharedByTasks]
+    shared: Broadcast[ExecutorState]
 ) extends Serializable {
 
   /** See [[RowLayout]]. */
@@ -51,8 +51,8 @@ private[deltaic] final class DataWriteSpec private (
   /** Complete for the Parquet writer. The tasks of an executor share it, and must not change it. */
   def hadoopConf: Configuration = shared.value.conf.value
 
-  /** What the files of this write, in this executor, have shown of their columns. */
-  def plainColumns: PlainColumns = shared.value.plainColumns
+  /** What the files of this write in this executor have shown of their columns. */
+  def dictionaryFallbacks: DictionaryFallbacks = shared.value.dictionaryFallbacks
 
   def compression: CompressionCodecName = ParquetOutputFormat.getCompression(hadoopConf)
 
@@ -76,14 +76,14 @@ private[deltaic] final class DataWriteSpec private (
     )
 }
 
-/** What the tasks of an executor share. */
-private final class SharedByTasks(val conf: SerializableConfiguration) extends Serializable {
-  @transient lazy val plainColumns: PlainColumns = new PlainColumns
+/** What the tasks of a write share in an executor. */
+private final class ExecutorState(val conf: SerializableConfiguration) extends Serializable {
+  @transient lazy val dictionaryFallbacks: DictionaryFallbacks = new DictionaryFallbacks
 }
 
-private object SharedByTasks {
-  def broadcast(spark: SparkSession, conf: Configuration): Broadcast[SharedByTasks] =
-    spark.sparkContext.broadcast(new SharedByTasks(new SerializableConfiguration(conf)))
+private object ExecutorState {
+  def broadcast(spark: SparkSession, conf: Configuration): Broadcast[ExecutorState] =
+    spark.sparkContext.broadcast(new ExecutorState(new SerializableConfiguration(conf)))
 }
 
 private[deltaic] object DataWriteSpec {
@@ -150,7 +150,7 @@ private[deltaic] object DataWriteSpec {
       ),
       maxRecordsPerFile(ignoringCase, sqlConf),
       tags,
-      SharedByTasks.broadcast(spark, hadoopConf)
+      ExecutorState.broadcast(spark, hadoopConf)
     )
   }
 
@@ -190,7 +190,7 @@ private[deltaic] object DataWriteSpec {
       StatisticsColumns(Nil, stringPrefixLength = 0), // these files are not skipped by statistics
       data.maxRecordsPerFile,
       Map.empty,
-      SharedByTasks.broadcast(spark, hadoopConf)
+      ExecutorState.broadcast(spark, hadoopConf)
     )
   }
 

@@ -85,10 +85,8 @@ private[deltaic] final class PartitionedDataWriter(
     finally files.foreach(path => path.getFileSystem(spec.hadoopConf).delete(path, false))
   }
 
-  private def open(partitionValues: Seq[String]): Unit = {
-    val path = spec.newRelativePath(taskPartition, partitionValues)
-    current = new DataFileWriter(spec, path, spec.partitionNames.zip(partitionValues).toMap)
-  }
+  private def open(partitionValues: Seq[String]): Unit =
+    current = DataFileWriter.open(spec, taskPartition, partitionValues)
 
   private def closeCurrent(): Unit =
     if (current != null) {

@@ -12,17 +12,17 @@ private[write] object ParquetRowWriter {
 
   /**
    * @param conf  complete for Spark's writer
-   * @param plain the columns, by their paths with dots, that are written without a dictionary
+   * @param withoutDictionary the columns, by their paths with dots, for which no dictionary is tried
    */
   def open(
       file: OutputFile,
       conf: Configuration,
-      plain: Set[String]
+      withoutDictionary: Set[String]
   ): ParquetWriter[InternalRow] =
     new Builder(file)
       .withConf(conf)
       .withWriteMode(ParquetFileWriter.Mode.OVERWRITE)
-      .configured(conf, plain)
+      .configured(conf, withoutDictionary)
       .build()
 
   private final class Builder(file: OutputFile)
@@ -38,14 +38,18 @@ private[write] object ParquetRowWriter {
       val sqlConf = new SQLConf
       val rebaseMode = SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key
       sqlConf.setConfString(rebaseMode, conf.get(rebaseMode))
-      SQLConf.withExistingConf(sqlConf)(new RowWriteSupport(conf))
+      SQLConf.withExistingConf(sqlConf) {
+        val support = new FieldIdWriteSupport
+        // It requires that the columns come in the order of the file.
+        if (ParquetOutputFormat.getValidation(conf)) support else new RowWriteSupport(support)
+      }
     }
 
     /**
      * Applies the settings of Parquet's own output format, which this builder does not read
      * by itself.
      */
-    def configured(conf: Configuration, plain: Set[String]): Builder = {
+    def configured(conf: Configuration, withoutDictionary: Set[String]): Builder = {
       withCompressionCodec(ParquetOutputFormat.getCompression(conf))
       withRowGroupSize(ParquetOutputFormat.getLongBlockSize(conf))
       withPageSize(ParquetOutputFormat.getPageSize(conf))
@@ -70,7 +74,7 @@ private[write] object ParquetRowWriter {
       }
       ifSet(conf, ParquetOutputFormat.STATISTICS_TRUNCATE_LENGTH)(withStatisticsTruncateLength(_))
       configureColumns(conf)
-      plain.foreach(withDictionaryEncoding(_, false))
+      withoutDictionary.foreach(withDictionaryEncoding(_, false))
       this
     }
 

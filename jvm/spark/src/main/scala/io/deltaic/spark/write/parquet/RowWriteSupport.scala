@@ -9,67 +9,60 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
- * Writes rows as Spark's write support does, to the same bytes. The values of flat columns are written by one
- * [[FlatColumn]] each, without the closures that Spark's calls for each value; Spark's writes the other columns.
+ * Writes rows as Spark's write support does, to the same bytes. The values of primitive columns are written by one
+ * [[PrimitiveColumnWriter]] each, without the closures that Spark's calls for each value. Spark's writes the other
+ * columns (docs/decisions/0051-rows-are-written-column-by-column.md).
  *
- * @param conf complete for Spark's write support
+ * Within a row, primitive columns come first, wherever they are in the file.
  */
-private[parquet] final class RowWriteSupport(conf: Configuration)
+private[parquet] final class RowWriteSupport(bySpark: ParquetWriteSupport)
     extends WriteSupport[InternalRow] {
 
-  private val schema = DataType.fromJson(conf.get(ParquetWriteSupport.SPARK_ROW_SCHEMA))
-    .asInstanceOf[StructType]
-  private val columns = FlatColumn.of(schema, conf)
-  private val flat = columns.flatten.toArray
-  private val others = {
-    val positions = columns.indices.filter(columns(_).isEmpty)
-    Option.when(positions.nonEmpty)(new OtherColumns(schema, positions, conf))
-  }
-  private val bySpark = new FieldIdWriteSupport
+  private var primitives: Array[PrimitiveColumnWriter] = _
+  private var others: Option[OtherColumns] = None
   private var consumer: RecordConsumer = _
 
-  override def init(configuration: Configuration): WriteContext = bySpark.init(configuration)
+  override def init(conf: Configuration): WriteContext = {
+    val schema = DataType.fromJson(conf.get(ParquetWriteSupport.SPARK_ROW_SCHEMA))
+      .asInstanceOf[StructType]
+    primitives = PrimitiveColumnWriter.of(schema, conf)
+    others = Option.when(primitives.length < schema.length) {
+      new OtherColumns(schema, primitives.map(_.position).toSet)
+    }
+    bySpark.init(conf)
+  }
 
   override def prepareForWrite(consumer: RecordConsumer): Unit = {
     this.consumer = consumer
-    flat.foreach(_.consumer = consumer)
-    others.foreach(_.prepareForWrite(consumer))
+    primitives.foreach(_.consumer = consumer)
+    bySpark.prepareForWrite(new EmbeddedRecordConsumer(consumer))
   }
 
   override def write(row: InternalRow): Unit = {
     consumer.startMessage()
     var i = 0
-    while (i < flat.length) {
-      val column = flat(i)
+    while (i < primitives.length) {
+      val column = primitives(i)
       if (!row.isNullAt(column.position)) column.write(row)
       i += 1
     }
-    others.foreach(_.write(row))
+    if (others.isDefined) {
+      others.get.project(row)
+      bySpark.write(others.get)
+    }
     consumer.endMessage()
   }
 }
 
-/** Columns that Spark's write support writes, as fields of the messages of a consumer. */
-private final class OtherColumns(
-    schema: StructType,
-    positions: IndexedSeq[Int],
-    conf: Configuration
-) {
-  private val columns = StructType(positions.map(schema(_)))
-  private val row = ProjectingInternalRow(columns, positions)
-  private val support = {
-    val ofColumns = new Configuration(conf)
-    ParquetWriteSupport.setSchema(columns, ofColumns)
-    val support = new ParquetWriteSupport
-    support.init(ofColumns)
-    support
-  }
+/**
+ * A row for which the values of some columns are null.
+ *
+ * @param hidden the positions of these columns
+ */
+private final class OtherColumns(schema: StructType, hidden: Set[Int])
+    extends ProjectingInternalRow(schema, schema.indices) {
 
-  def prepareForWrite(consumer: RecordConsumer): Unit =
-    support.prepareForWrite(new FieldsOfMessage(consumer, positions.toArray))
+  private val isHidden = schema.indices.map(hidden).toArray
 
-  def write(whole: InternalRow): Unit = {
-    row.project(whole)
-    support.write(row)
-  }
+  override def isNullAt(ordinal: Int): Boolean = isHidden(ordinal) || super.isNullAt(ordinal)
 }

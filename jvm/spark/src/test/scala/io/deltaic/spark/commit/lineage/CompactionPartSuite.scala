@@ -56,7 +56,7 @@ class CompactionPartSuite extends munit.FunSuite {
       _.path == "e",
       CommitFiles.rowsIn
     )
-    val again = found.get.flatMap(_.again(modificationTimeMs = 9))
+    val again = found.get.flatMap(_.restoredInputs(modificationTimeMs = 9))
     assertEquals(again.map(_.path), Seq("d", "e"))
     assertEquals(
       again.head,
@@ -76,16 +76,16 @@ class CompactionPartSuite extends munit.FunSuite {
     assertEquals(of(Set("f"), removes, outputs), Some(Seq(Nil -> Seq("f"))))
   }
 
-  test("a file whose live rows are in no output is not taken back") {
+  test("a file whose live rows are in no output is not reverted") {
     val taken = inputs :+ file("f", 5).remove(3, dataChange = false)
     assertEquals(of(Set("f"), taken), None)
     assertEquals(of(Set("a", "f"), taken), None)
-    // A compaction that took back another one, and counts all rows by files that are no longer in the table.
+    // A compaction that reverted another one, and counts all rows by files that are no longer in the table.
     val adds = Seq(output("x", 0, 0, -3, -2))
     assertEquals(of(Set("f"), IndexedSeq(taken.last), adds), None)
   }
 
-  test("a commit that is not only a compaction, or whose lineage is wrong, is not taken back") {
+  test("a commit that is not only a compaction, or whose lineage is wrong, is not reverted") {
     val adds = outputs
     Seq(
       inputs.updated(4, inputs(4).copy(dataChange = true)) -> adds,

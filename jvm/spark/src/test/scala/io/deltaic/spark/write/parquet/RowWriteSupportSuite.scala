@@ -56,7 +56,7 @@ class RowWriteSupportSuite extends munit.FunSuite with LocalSpark {
     assert(ours == theirs, s"${ours.length} and ${theirs.length} bytes")
   }
 
-  private val flat = """
+  private val primitive = """
     id as l, cast(id as int) as i, cast(id % 100 as byte) as y, cast(id % 30000 as short) as sh,
     cast(id as float) / 3 as f, cast(id as double) / 7 as d, id % 2 = 0 as b,
     cast(id as decimal(9, 2)) as d9, cast(-id as decimal(18, 3)) as d18, concat('s', id % 7) as s,
@@ -69,18 +69,27 @@ class RowWriteSupportSuite extends munit.FunSuite with LocalSpark {
     map(concat('k', id), named_struct('x', id, 'y', cast(null as int))) as m,
     array(array(id), null, array()) as arr, parse_json(concat('{"a":', id, '}')) as v"""
 
-  table.test("flat columns have the bytes of Spark's writer") { dir =>
-    requireSameBytes(dir, spark.sql(s"select $flat from range(0, 3000, 1, 1)"))
+  table.test("primitive columns have the bytes of Spark's writer") { dir =>
+    requireSameBytes(dir, spark.sql(s"select $primitive from range(0, 3000, 1, 1)"))
   }
 
-  table.test("columns with parts stand between flat columns at their positions") { dir =>
+  table.test("nested columns stand between primitive columns at their positions") { dir =>
     val columns = s"id % 5 as first, $nested, id % 3 as between, array(id) as arr2, id as last"
     requireSameBytes(dir, spark.sql(s"select $columns from range(0, 3000, 1, 1)"))
     requireSameBytes(dir, spark.sql(s"select $nested from range(0, 3000, 1, 1)"))
   }
 
+  table.test("Parquet's own validation of rows passes") { dir =>
+    val df =
+      spark.sql("select named_struct('a', id) as s, id, array(id) as arr from range(0, 10, 1, 1)")
+    val settings = conf(dir, df)
+    settings.set("parquet.validation", "true")
+    val validated = bytesOf(dir, df)(ParquetRowWriter.open(_, settings, Set.empty))
+    assertEquals(validated, bytesOf(dir, df)(ParquetRowWriter.open(_, conf(dir, df), Set.empty)))
+  }
+
   table.test("nulls are written at each position") { dir =>
-    val rows = spark.sql(s"select $flat, $nested from range(0, 1000, 1, 1)")
+    val rows = spark.sql(s"select $primitive, $nested from range(0, 1000, 1, 1)")
     val withNulls = rows.columns.zipWithIndex.map { case (name, i) =>
       s"if(l % ${i + 2} = 0, null, $name) as $name"
     }

@@ -19,15 +19,15 @@ import io.deltaic.spark.curve.{HilbertCurve, RowOrder}
  * @param columns that the table is clustered by, by their names, outermost first
  * @param schema of the rows
  * @param write gets each row once
- * @param bufferBytes how much is ordered at a time
+ * @param bufferBytes how much memory the rows take that are ordered at a time
  */
-private[spark] final class ClusteredRows(
+private[spark] final class ClusteringBuffer(
     columns: Seq[Seq[String]],
     schema: StructType,
     write: InternalRow => Unit,
-    bufferBytes: Long = ClusteredRows.BufferBytes
+    bufferBytes: Long = ClusteringBuffer.BufferBytes
 ) {
-  import ClusteredRows._
+  import ClusteringBuffer._
 
   private val order = RowOrder(HilbertCurve, columns, 63 - OrdinalBits)
   private val prefixes = order.prefixes(schema)
@@ -41,7 +41,7 @@ private[spark] final class ClusteredRows(
       case other => unsafe(other).copy()
     }
     rows += copy
-    bytes += copy.getSizeInBytes
+    bytes += copy.getSizeInBytes + RowOverheadBytes
     if (bytes >= bufferBytes || rows.size == MaxRows) flush()
   }
 
@@ -76,10 +76,13 @@ private[spark] final class ClusteredRows(
   }
 }
 
-private object ClusteredRows {
+private object ClusteringBuffer {
 
   /** About as much as a row group holds. */
   private val BufferBytes = 64L << 20
+
+  /** Of a row in memory besides its bytes: two objects, a reference and a position. */
+  private val RowOverheadBytes = 80L
 
   /** Of the ordinal of a row in the buffer. */
   private val OrdinalBits = 22

@@ -5,29 +5,29 @@ import scala.collection.mutable
 import io.deltaic.protocol.{AddFile, RemoveFile}
 
 /**
- * The parts of winning compactions that one commit takes back (docs/decisions/0049).
+ * The parts of winning compactions that one commit reverts (docs/decisions/0049).
  *
  * @param canonical paths are compared by it: writers differ in how they spell them
  * @param numRecords of statistics
  */
-private[spark] final class TakenBackCompactions(
+private[spark] final class RevertedCompactions(
     canonical: String => String,
     numRecords: Option[String] => Option[Long]
 ) {
-  import TakenBackCompactions._
+  import RevertedCompactions._
 
   private val parts = mutable.ArrayBuffer.empty[Paths]
 
   /**
-   * Takes back what a winning compaction did to files of this commit.
+   * Reverts what a winning compaction did to files of this commit.
    *
    * @param ours what this commit removes
    * @param deletionTimestampMs of the compacted files
    * @param modificationTimeMs of the files that are added again
    * @return compacted files to be removed, and inputs to be added that this commit does not remove itself; or none if it
-   *   cannot be taken back
+   *   cannot be reverted
    */
-  def takeBack(
+  def revert(
       ours: Seq[RemoveFile],
       adds: Seq[AddFile],
       removes: Seq[RemoveFile],
@@ -45,28 +45,28 @@ private[spark] final class TakenBackCompactions(
         }
         val outputs =
           found.flatMap(_.outputs).map(_.remove(deletionTimestampMs, dataChange = false))
-        val inputs = found.flatMap(_.again(modificationTimeMs))
+        val inputs = found.flatMap(_.restoredInputs(modificationTimeMs))
         (outputs, inputs.filterNot(add => own(canonical(add.path))))
       }
   }
 
-  /** Forgets the parts that a winning commit has taken back, too: for those, there is nothing left to do. */
-  def takenBackBy(adds: Seq[AddFile], removes: Seq[RemoveFile]): Done = synchronized {
+  /** Forgets the parts that a winning commit has reverted, too: for those, there is nothing left to do. */
+  def revertedBy(adds: Seq[AddFile], removes: Seq[RemoveFile]): AlreadyReverted = synchronized {
     val gone = paths(removes.filterNot(_.dataChange).map(_.path))
     val again = paths(adds.filterNot(_.dataChange).map(_.path))
     val done = parts.filter(part => part.outputs.forall(gone) && part.inputs.exists(again)).toVector
     parts --= done
-    Done(
+    AlreadyReverted(
       outputs = done.flatMap(_.outputs).toSet,
       others = done.flatMap(part => part.inputs -- part.ours).toSet,
       again = done.flatMap(_.inputs).toSet.intersect(again)
     )
   }
 
-  /** Whether a file is removed since a compaction that added it is taken back. */
+  /** Whether a file is removed since a compaction that added it is reverted. */
   def isOutput(path: String): Boolean = synchronized(parts.exists(_.outputs(canonical(path))))
 
-  /** Whether a file is added again, unchanged, since a compaction that removed it is taken back. */
+  /** Whether a file is added again, unchanged, since a compaction that removed it is reverted. */
   def isAddedAgain(path: String): Boolean = synchronized {
     val file = canonical(path)
     parts.exists(part => part.inputs(file) && !part.ours(file))
@@ -74,11 +74,11 @@ private[spark] final class TakenBackCompactions(
 
   /**
    * The first file that this commit removes although a winning commit has removed it. A commit with such a file would add
-   * rows for a second time. Files that were taken back are in the table again.
+   * rows for a second time. Files that were reverted are in the table again.
    *
    * @param ours what this commit removes
    */
-  def firstGone(
+  def firstRemovedConcurrently(
       ours: Seq[RemoveFile],
       adds: Seq[AddFile],
       removes: Seq[RemoveFile]
@@ -90,7 +90,7 @@ private[spark] final class TakenBackCompactions(
   private def paths(spelled: Seq[String]): Set[String] = spelled.iterator.map(canonical).toSet
 }
 
-private[spark] object TakenBackCompactions {
+private[spark] object RevertedCompactions {
 
   /**
    * What another commit has done already, as canonical paths.
@@ -99,7 +99,7 @@ private[spark] object TakenBackCompactions {
    * @param others inputs that this commit would only add again
    * @param again inputs that it has added again
    */
-  final case class Done(outputs: Set[String], others: Set[String], again: Set[String])
+  final case class AlreadyReverted(outputs: Set[String], others: Set[String], again: Set[String])
 
   /**
    * The canonical paths of a part.

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProj
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-class ClusteredRowsSuite extends munit.FunSuite {
+class ClusteringBufferSuite extends munit.FunSuite {
 
   private val schema =
     new StructType().add("id", IntegerType).add("a", IntegerType).add("s", StringType)
@@ -24,7 +24,7 @@ class ClusteredRowsSuite extends munit.FunSuite {
       rows: Seq[InternalRow]
   ): Seq[(Int, Option[Int], String)] = {
     val found = mutable.ArrayBuffer.empty[(Int, Option[Int], String)]
-    val clustered = new ClusteredRows(
+    val clustered = new ClusteringBuffer(
       columns,
       schema,
       row => {
@@ -65,7 +65,7 @@ class ClusteredRowsSuite extends munit.FunSuite {
   ): Seq[(Int, Option[Int], String)] = {
     val found = mutable.ArrayBuffer.empty[InternalRow]
     val clustered =
-      new ClusteredRows(
+      new ClusteringBuffer(
         Seq(Seq("s")),
         schema,
         r => found += r.asInstanceOf[UnsafeRow].copy(),
@@ -80,8 +80,9 @@ class ClusteredRowsSuite extends munit.FunSuite {
     val rows = new Random(2).shuffle((0 until 3000).map(i => row(i, if (i < 100) null else i)))
     val found = written(Seq(Seq("a")), 1L << 20, rows).map(_._2)
     assertEquals(found, Seq.fill(100)(None) ++ (100 until 3000).map(Some(_)))
-    // A row has 40 bytes.
-    val halves = written(Seq(Seq("a")), 40 * 1500, rows).map(_._2.getOrElse(-1)).grouped(1500).toSeq
+    // A row has 40 bytes, and takes 120 in memory.
+    val halves =
+      written(Seq(Seq("a")), 120 * 1500, rows).map(_._2.getOrElse(-1)).grouped(1500).toSeq
     assertEquals(halves.size, 2)
     halves.foreach(half => assertEquals(half, half.sorted))
   }

@@ -7,11 +7,11 @@ import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.types._
 
 /**
- * Writes the values of a column that have no parts.
+ * Writes the values of a primitive column.
  *
  * @param position in rows and in the schema of the file
  */
-private[parquet] sealed abstract class FlatColumn(val position: Int, name: String) {
+private[parquet] sealed abstract class PrimitiveColumnWriter(val position: Int, name: String) {
 
   /** Consumes the values. */
   var consumer: RecordConsumer = _
@@ -26,27 +26,27 @@ private[parquet] sealed abstract class FlatColumn(val position: Int, name: Strin
   protected def add(row: InternalRow): Unit
 }
 
-private[parquet] object FlatColumn {
+private[parquet] object PrimitiveColumnWriter {
 
   /**
-   * The writers of the columns of a schema, whose consumer is yet to be set; None for a column with parts, and for one
-   * whose values Spark checks or converts when it writes them.
+   * The writers of the primitive columns of a schema, whose consumer is yet to be set. Nested columns have none, nor have
+   * those whose values Spark checks or converts when it writes them.
    *
    * @param conf complete for Spark's write support
    */
-  def of(schema: StructType, conf: Configuration): IndexedSeq[Option[FlatColumn]] = {
-    val keepsDates =
+  def of(schema: StructType, conf: Configuration): Array[PrimitiveColumnWriter] = {
+    val isRebaseDisabled =
       conf.get(SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key) == LegacyBehaviorPolicy.CORRECTED.toString
-    schema.fields.toIndexedSeq.zipWithIndex.map { case (field, i) =>
+    schema.fields.zipWithIndex.flatMap { case (field, i) =>
       val name = field.name
       Option(field.dataType).collect {
         case BooleanType => new Booleans(i, name)
         case ByteType => new Bytes(i, name)
         case ShortType => new Shorts(i, name)
         case IntegerType | _: YearMonthIntervalType => new Ints(i, name)
-        case DateType if keepsDates => new Ints(i, name)
+        case DateType if isRebaseDisabled => new Ints(i, name)
         case LongType | TimestampNTZType | _: DayTimeIntervalType => new Longs(i, name)
-        case TimestampType if keepsDates => new Longs(i, name)
+        case TimestampType if isRebaseDisabled => new Longs(i, name)
         case FloatType => new Floats(i, name)
         case DoubleType => new Doubles(i, name)
         case _: StringType => new Strings(i, name)
@@ -59,53 +59,53 @@ private[parquet] object FlatColumn {
     }
   }
 
-  private final class Booleans(i: Int, name: String) extends FlatColumn(i, name) {
+  private final class Booleans(i: Int, name: String) extends PrimitiveColumnWriter(i, name) {
     override protected def add(row: InternalRow): Unit = consumer.addBoolean(row.getBoolean(i))
   }
 
-  private final class Bytes(i: Int, name: String) extends FlatColumn(i, name) {
+  private final class Bytes(i: Int, name: String) extends PrimitiveColumnWriter(i, name) {
     override protected def add(row: InternalRow): Unit = consumer.addInteger(row.getByte(i).toInt)
   }
 
-  private final class Shorts(i: Int, name: String) extends FlatColumn(i, name) {
+  private final class Shorts(i: Int, name: String) extends PrimitiveColumnWriter(i, name) {
     override protected def add(row: InternalRow): Unit = consumer.addInteger(row.getShort(i).toInt)
   }
 
-  private final class Ints(i: Int, name: String) extends FlatColumn(i, name) {
+  private final class Ints(i: Int, name: String) extends PrimitiveColumnWriter(i, name) {
     override protected def add(row: InternalRow): Unit = consumer.addInteger(row.getInt(i))
   }
 
-  private final class Longs(i: Int, name: String) extends FlatColumn(i, name) {
+  private final class Longs(i: Int, name: String) extends PrimitiveColumnWriter(i, name) {
     override protected def add(row: InternalRow): Unit = consumer.addLong(row.getLong(i))
   }
 
-  private final class Floats(i: Int, name: String) extends FlatColumn(i, name) {
+  private final class Floats(i: Int, name: String) extends PrimitiveColumnWriter(i, name) {
     override protected def add(row: InternalRow): Unit = consumer.addFloat(row.getFloat(i))
   }
 
-  private final class Doubles(i: Int, name: String) extends FlatColumn(i, name) {
+  private final class Doubles(i: Int, name: String) extends PrimitiveColumnWriter(i, name) {
     override protected def add(row: InternalRow): Unit = consumer.addDouble(row.getDouble(i))
   }
 
-  private final class Strings(i: Int, name: String) extends FlatColumn(i, name) {
+  private final class Strings(i: Int, name: String) extends PrimitiveColumnWriter(i, name) {
     override protected def add(row: InternalRow): Unit =
       consumer.addBinary(Binary.fromReusedByteArray(row.getUTF8String(i).getBytes))
   }
 
-  private final class Binaries(i: Int, name: String) extends FlatColumn(i, name) {
+  private final class Binaries(i: Int, name: String) extends PrimitiveColumnWriter(i, name) {
     override protected def add(row: InternalRow): Unit =
       consumer.addBinary(Binary.fromReusedByteArray(row.getBinary(i)))
   }
 
   private final class IntDecimals(i: Int, name: String, decimal: DecimalType)
-      extends FlatColumn(i, name) {
+      extends PrimitiveColumnWriter(i, name) {
     override protected def add(row: InternalRow): Unit = consumer.addInteger(
       row.getDecimal(i, decimal.precision, decimal.scale).toUnscaledLong.toInt
     )
   }
 
   private final class LongDecimals(i: Int, name: String, decimal: DecimalType)
-      extends FlatColumn(i, name) {
+      extends PrimitiveColumnWriter(i, name) {
     override protected def add(row: InternalRow): Unit =
       consumer.addLong(row.getDecimal(i, decimal.precision, decimal.scale).toUnscaledLong)
   }

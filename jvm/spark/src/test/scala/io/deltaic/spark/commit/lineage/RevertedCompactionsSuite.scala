@@ -3,7 +3,7 @@ package io.deltaic.spark.commit.lineage
 import io.deltaic.protocol.{AddFile, RemoveFile}
 import io.deltaic.spark.commit.{CommitFiles, LoggedFile}
 
-class TakenBackCompactionsSuite extends munit.FunSuite {
+class RevertedCompactionsSuite extends munit.FunSuite {
 
   private def file(path: String): AddFile = LoggedFile(path, 10, dataChange = false)
 
@@ -13,35 +13,35 @@ class TakenBackCompactionsSuite extends munit.FunSuite {
 
   private def removed(files: AddFile*): Seq[RemoveFile] = files.map(_.remove(3, dataChange = false))
 
-  private def commit() = new TakenBackCompactions(_.stripPrefix("./"), CommitFiles.rowsIn)
+  private def commit() = new RevertedCompactions(_.stripPrefix("./"), CommitFiles.rowsIn)
 
   test(
     "the compacted file is removed, and inputs that the commit does not change are added again"
   ) {
     val taken = commit()
     assertEquals(
-      taken.takeBack(removed(a, c), Seq(compacted), removed(a, b), 9, 5),
+      taken.revert(removed(a, c), Seq(compacted), removed(a, b), 9, 5),
       Some((Seq(compacted.remove(9, dataChange = false)), Seq(b.copy(modificationTimeMs = 5))))
     )
     assert(taken.isOutput("./x"))
     assertEquals(Seq("./b", "a", "c", "x").filter(taken.isAddedAgain), Seq("./b"))
-    assertEquals(taken.firstGone(removed(a, c), Seq(compacted), removed(a, b)), None)
+    assertEquals(taken.firstRemovedConcurrently(removed(a, c), Seq(compacted), removed(a, b)), None)
   }
 
-  test("a file that a winner has removed, and that is not taken back, is gone") {
+  test("a file that a winner has removed, and that is not reverted, is gone") {
     val taken = commit()
-    taken.takeBack(removed(a), Seq(compacted), removed(a, b), 9, 5)
-    val gone = taken.firstGone(removed(a, c), Nil, removed(c.copy(path = "./c")))
+    taken.revert(removed(a), Seq(compacted), removed(a, b), 9, 5)
+    val gone = taken.firstRemovedConcurrently(removed(a, c), Nil, removed(c.copy(path = "./c")))
     assertEquals(gone.map(_.path), Some("c"))
-    assertEquals(taken.firstGone(removed(c), Seq(c), removed(c)), None)
+    assertEquals(taken.firstRemovedConcurrently(removed(c), Seq(c), removed(c)), None)
   }
 
-  test("nothing is left to do for what another commit has taken back") {
+  test("nothing is left to do for what another commit has reverted") {
     val taken = commit()
-    taken.takeBack(removed(a), Seq(compacted), removed(a, b), 9, 5)
-    assertEquals(taken.takenBackBy(Seq(c), removed(c)).again, Set.empty[String])
-    val done = taken.takenBackBy(Seq(a), removed(compacted))
-    assertEquals(done, TakenBackCompactions.Done(Set("x"), Set("b"), Set("a")))
+    taken.revert(removed(a), Seq(compacted), removed(a, b), 9, 5)
+    assertEquals(taken.revertedBy(Seq(c), removed(c)).again, Set.empty[String])
+    val done = taken.revertedBy(Seq(a), removed(compacted))
+    assertEquals(done, RevertedCompactions.AlreadyReverted(Set("x"), Set("b"), Set("a")))
     assert(!taken.isOutput("x"))
   }
 }

@@ -10,14 +10,15 @@ import org.apache.parquet.hadoop.util.HadoopOutputFile
 import io.deltaic.spark.util.LocalSpark
 import io.deltaic.spark.write.files.{DataWriteSpec, WrittenTable}
 
-class PlainColumnsSuite extends munit.FunSuite with LocalSpark {
+class DictionaryFallbacksSuite extends munit.FunSuite with LocalSpark {
 
   /** A file of a column whose values differ and one that has few values. */
   private def footer(dir: Path, numRows: Int, plain: Set[String]): ParquetMetadata = {
     val df = spark.range(0, numRows.toLong, 1, 1).selectExpr(
-      "named_struct('a.b', id * 7919) as s",
+      "named_struct('a', id * 7919) as s",
       "id % 3 as few",
-      "cast(id as string) as text"
+      "cast(id as string) as text",
+      "if(id < 0, 'x', null) as nulls"
     )
     val conf = DataWriteSpec
       .forTable(spark, WrittenTable(dir.toString, df.schema, Nil, Map.empty), Map.empty)
@@ -39,30 +40,31 @@ class PlainColumnsSuite extends munit.FunSuite with LocalSpark {
   }
 
   table.test("columns whose dictionary was given up have none in the next files") { dir =>
-    val columns = new PlainColumns
+    val columns = new DictionaryFallbacks
     val partition = Seq("p", null)
-    assertEquals(columns.next(partition), Set.empty[String])
+    assertEquals(columns.forNextFile(partition), Set.empty[String])
     val first = footer(dir, 20000, Set.empty)
     assertEquals(withDictionary(first), Set("few"))
-    columns.learn(partition, first, tried = true)
-    assertEquals(columns.next(Seq("q", null)), Set.empty[String])
-    val plain = columns.next(partition)
-    assertEquals(plain, Set("s.a.b", "text"))
+    columns.record(partition, first, triedAll = true)
+    assertEquals(columns.forNextFile(Seq("q", null)), Set.empty[String])
+    val plain = columns.forNextFile(partition)
+    assertEquals(plain, Set("s.a", "text"))
     assertEquals(withDictionary(footer(dir, 20000, plain)), Set("few"))
+    assertEquals(withDictionary(footer(dir, 20000, plain + "few")), Set.empty[String])
   }
 
   table.test("dictionaries are tried again after some files") { dir =>
-    val columns = new PlainColumns
-    columns.learn(Nil, footer(dir, 20000, Set.empty), tried = true)
-    val files = Seq.fill(20)(columns.next(Nil).size)
+    val columns = new DictionaryFallbacks
+    columns.record(Nil, footer(dir, 20000, Set.empty), triedAll = true)
+    val files = Seq.fill(20)(columns.forNextFile(Nil).size)
     assertEquals(files, Seq.fill(8)(2) ++ Seq.fill(12)(0))
   }
 
   table.test("small files, and files without dictionaries, show nothing") { dir =>
-    val columns = new PlainColumns
-    columns.learn(Nil, footer(dir, 100, Set.empty), tried = true)
-    columns.learn(Nil, footer(dir, 20000, Set("few")), tried = false)
-    columns.learn(Nil, footer(dir, 0, Set.empty), tried = true)
-    assertEquals(columns.next(Nil), Set.empty[String])
+    val columns = new DictionaryFallbacks
+    columns.record(Nil, footer(dir, 100, Set.empty), triedAll = true)
+    columns.record(Nil, footer(dir, 20000, Set("few")), triedAll = false)
+    columns.record(Nil, footer(dir, 0, Set.empty), triedAll = true)
+    assertEquals(columns.forNextFile(Nil), Set.empty[String])
   }
 }

@@ -2,32 +2,15 @@ package io.deltaic.spark.write.parquet
 
 import org.apache.parquet.io.api.{Binary, RecordConsumer}
 
-/**
- * Consumes messages as a part of others: their fields become fields of a message that has been started.
- *
- * @param positions of each field in the message that it becomes a part of
- */
-private[parquet] final class FieldsOfMessage(message: RecordConsumer, positions: Array[Int])
+/** Makes the fields of messages fields of a message that has been started already. */
+private[parquet] final class EmbeddedRecordConsumer(message: RecordConsumer)
     extends RecordConsumer {
-
-  /** How many fields enclose the current position. */
-  private var depth = 0
 
   override def startMessage(): Unit = ()
   override def endMessage(): Unit = ()
 
-  override def startField(field: String, index: Int): Unit = {
-    message.startField(field, position(index))
-    depth += 1
-  }
-
-  override def endField(field: String, index: Int): Unit = {
-    depth -= 1
-    message.endField(field, position(index))
-  }
-
-  private def position(index: Int): Int = if (depth == 0) positions(index) else index
-
+  override def startField(field: String, index: Int): Unit = message.startField(field, index)
+  override def endField(field: String, index: Int): Unit = message.endField(field, index)
   override def startGroup(): Unit = message.startGroup()
   override def endGroup(): Unit = message.endGroup()
   override def addInteger(value: Int): Unit = message.addInteger(value)
