@@ -11,6 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltaic.commit import conflicts
+from deltaic.commit.conflicts import Conflict, Evidence
+from deltaic.commit.current_transaction import CurrentTransaction, current_transaction_of
+from deltaic.commit.ports import WinningCommit
+from deltaic.commit.row_evidence import RowEvidence
 from deltaic.commit.transaction import commit
 from deltaic.exceptions import (
     ConcurrentAppendException,
@@ -163,6 +168,55 @@ def test_rows_of_all_winners_are_read_together(holding: int | None) -> None:
             commit(ours, log)
         assert looks[0] == [*range(1, 8)]
         assert len(looks) <= 4
+
+
+@pytest.mark.parametrize("found", [False, True])
+def test_conflict_of_any_rule_that_rows_decide_is_confirmed_by_a_query(
+    found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[list[int]] = []
+
+    class Looking(MemoryCommit):
+        def has_deleted_row(self, versions: Sequence[int]) -> bool:
+            looks.append([*versions])
+            return found
+
+    def added_file(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+        if not winner.num_added:
+            return None
+        return Conflict("DELTAIC_CONCURRENT_APPEND", winner, "rule", Evidence.DELETED_ROWS)
+
+    monkeypatch.setattr(conflicts, "RULES", (*conflicts.RULES, added_file))
+    log = create(MemoryFile("f"))
+    ours = Looking(log, "WRITE", adds=[MemoryFile("ours")], is_blind_append=True)
+    for path in ("first", "second"):
+        commit(MemoryCommit(log, "WRITE", adds=[MemoryFile(path)], is_blind_append=True), log)
+    if not found:
+        assert commit(ours, log).version == 3
+        assert looks == [[1, 2]]
+    else:
+        with pytest.raises(ConcurrentAppendException, match=r"(?s)version 1.*rule"):
+            commit(ours, log)
+
+
+@pytest.mark.parametrize("evidence", [kind for kind in Evidence if kind is not Evidence.LOG])
+def test_conflict_that_only_a_rebased_transaction_has_is_confirmed_by_a_query(
+    evidence: Evidence,
+) -> None:
+    class WithoutRows(MemoryCommit):
+        def has_matching_row(self, versions: Sequence[int]) -> bool:
+            return False
+
+        def has_deleted_row(self, versions: Sequence[int]) -> bool:
+            return False
+
+    log = create(MemoryFile("f"))
+    ours = WithoutRows(log, "WRITE", adds=[MemoryFile("ours")], is_blind_append=True)
+    commit(MemoryCommit(log, "WRITE", adds=[MemoryFile("new")], is_blind_append=True), log)
+    winner = ours.winning_commit(1)
+    assert winner is not None
+    rows = RowEvidence(current_transaction_of(ours.summary(), txn=None), [winner], ours)
+    assert not rows.confirms(Conflict("DELTAIC_CONCURRENT_APPEND", winner, "new", evidence))
 
 
 def test_winners_that_commit_while_rows_are_read_are_read_once() -> None:

@@ -11,7 +11,7 @@ delete rows of it by deletion vectors, they conflict only if they delete the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -27,7 +27,10 @@ from deltaic.protocol.features import supports
 
 
 class Evidence(Enum):
-    """What shows that two commits conflict."""
+    """What shows that two commits conflict.
+
+    `deltaic.commit.row_evidence` has a query for each member but `LOG`.
+    """
 
     #: The log alone.
     LOG = "log"
@@ -133,7 +136,7 @@ def concurrent_compaction(ours: CurrentTransaction, winner: WinningCommit) -> Co
 
     By the protocol, the log records neither where a row was moved nor which file it came from
     (Protocol § Add File and Remove File). If the winner is a compaction of Deltaic, which records
-    it, our deletions follow the rows, and this is no conflict
+    it, or if row IDs find the rows, our deletions follow the rows, and this is no conflict
     (docs/decisions/0047-a-compacted-file-knows-its-inputs.md). Nor is it one if the winner rewrote
     no file that we change: the rows are the same.
     """
@@ -222,6 +225,16 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+def possible_conflicts(ours: CurrentTransaction, winner: WinningCommit) -> Iterator[Conflict]:
+    """Yield the conflicts with a winner by the log, up to the first that it shows for certain."""
+    for rule in RULES:
+        found = rule(ours, winner)
+        if found is not None:
+            yield found
+            if found.evidence is Evidence.LOG:
+                return
+
+
 def find_conflict(
     ours: CurrentTransaction,
     winner: WinningCommit,
@@ -234,11 +247,7 @@ def find_conflict(
     is_confirmed
         Returns whether the evidence confirms a conflict.
     """
-    for rule in RULES:
-        found = rule(ours, winner)
-        if found is not None and is_confirmed(found):
-            return found
-    return None
+    return next(filter(is_confirmed, possible_conflicts(ours, winner)), None)
 
 
 def conflict_error(ours: CurrentTransaction, conflict: Conflict) -> DeltaError:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from deltaic.commit.conflicts import Conflict, Evidence, concurrent_append, concurrent_delete_read
+from deltaic.commit.conflicts import Conflict, Evidence, possible_conflicts
 from deltaic.commit.current_transaction import CurrentTransaction
 from deltaic.commit.ports import PreparedCommit, WinningCommit
 
@@ -34,22 +34,28 @@ class RowEvidence:
         winners: Sequence[WinningCommit],
         prepared: PreparedCommit,
     ) -> None:
+        possible = [found for winner in winners for found in possible_conflicts(ours, winner)]
+        finders = {
+            Evidence.ADDED_ROWS: prepared.has_matching_row,
+            Evidence.DELETED_ROWS: prepared.has_deleted_row,
+        }
         self._queries = {
-            Evidence.ADDED_ROWS: _RowQuery(
-                prepared.has_matching_row,
-                tuple(w.version for w in winners if concurrent_append(ours, w)),
-            ),
-            Evidence.DELETED_ROWS: _RowQuery(
-                prepared.has_deleted_row,
-                tuple(w.version for w in winners if concurrent_delete_read(ours, w)),
-            ),
+            evidence: _RowQuery(finders[evidence], _versions(possible, evidence))
+            for evidence in Evidence
+            if evidence is not Evidence.LOG
         }
 
     def confirms(self, conflict: Conflict) -> bool:
         """Return whether the conflict is confirmed; one that the log alone shows always is."""
-        query = self._queries.get(conflict.evidence)
-        version = conflict.winner.version
-        return query is None or version not in query.versions or query.first_found == version
+        if conflict.evidence is Evidence.LOG:
+            return True
+        return self._queries[conflict.evidence].confirms(conflict.winner.version)
+
+
+def _versions(conflicts: Sequence[Conflict], evidence: Evidence) -> tuple[int, ...]:
+    """Return the versions of the winners of those conflicts that this evidence decides."""
+    versions = (found.winner.version for found in conflicts if found.evidence is evidence)
+    return tuple(dict.fromkeys(versions))
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,16 @@ class _RowQuery:
 
     finds: Callable[[Sequence[int]], bool]
     versions: tuple[int, ...]
+
+    def confirms(self, version: int) -> bool:
+        """Return whether a version is the first of `versions` with such a row.
+
+        A version that is not among them is queried alone: our transaction has been rebased since,
+        and only now conflicts with it.
+        """
+        if version not in self.versions:
+            return self.finds((version,))
+        return self.first_found == version
 
     @cached_property
     def first_found(self) -> int | None:

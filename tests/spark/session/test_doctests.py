@@ -9,23 +9,34 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import deltaic.builders
-import deltaic.merge
-import deltaic.optimize
-import deltaic.table_definition
-import deltaic.tables
+from deltaic.tables import (
+    DeltaMergeBuilder,
+    DeltaOptimizeBuilder,
+    DeltaTable,
+    DeltaTableBuilder,
+    IdentityGenerator,
+)
+from deltaic.unsupported import UnsupportedCommands
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CLASSES: tuple[type, ...] = (
-    deltaic.tables.DeltaTable,
-    deltaic.merge.DeltaMergeBuilder,
-    deltaic.builders.DefinitionBuilder,
-    deltaic.tables.DeltaTableBuilder,
-    deltaic.table_definition.TableDefinition,
-    deltaic.optimize.DeltaOptimizeBuilder,
-    deltaic.optimize.TableRewrites,
+PUBLIC = (
+    DeltaTable,
+    DeltaMergeBuilder,
+    DeltaOptimizeBuilder,
+    DeltaTableBuilder,
+    IdentityGenerator,
+)
+
+#: The public classes and those that they inherit from. An unsupported command has no example.
+CLASSES: tuple[type, ...] = tuple(
+    dict.fromkeys(
+        base
+        for public in PUBLIC
+        for base in public.__mro__
+        if base not in (object, UnsupportedCommands)
+    )
 )
 EXAMPLES: dict[type, list[doctest.DocTest]] = {
     found: [e for e in doctest.DocTestFinder().find(found) if e.examples] for found in CLASSES
@@ -34,14 +45,18 @@ EXAMPLES: dict[type, list[doctest.DocTest]] = {
 
 @pytest.mark.parametrize("documented", CLASSES)
 def test_every_public_method_has_an_example(documented: type) -> None:
-    public = {name for name in vars(documented) if not name.startswith("_")}
+    public = {
+        name
+        for name in vars(documented)
+        if not name.startswith("_") and callable(getattr(documented, name))
+    }
     assert public <= {example.name.rpartition(".")[2] for example in EXAMPLES[documented]}
 
 
 ONE_BY_ONE = [
     example
     for documented in CLASSES
-    if documented is not deltaic.merge.DeltaMergeBuilder
+    if documented is not DeltaMergeBuilder
     for example in EXAMPLES[documented]
 ]
 
@@ -58,7 +73,7 @@ def test_example_prints_what_it_says(
     spark.sql("CREATE DATABASE IF NOT EXISTS sales")
     if "sales.orders" in source:
         ten.write.format("delta").mode("overwrite").saveAsTable("sales.orders")
-    example.globs.update(spark=spark, path=path, DeltaTable=deltaic.tables.DeltaTable)
+    example.globs.update(spark=spark, path=path, DeltaTable=DeltaTable)
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
     try:
         outcome = runner.run(example)
@@ -71,9 +86,9 @@ def test_example_prints_what_it_says(
 def test_examples_of_merge_print_what_they_say(spark: SparkSession, tmp_path: Path) -> None:
     ten = spark.range(0, 10, 1, 1).write.format("delta")
     ten.option("delta.enableDeletionVectors", "true").save(str(tmp_path / "ten"))
-    for example in EXAMPLES[deltaic.merge.DeltaMergeBuilder]:
+    for example in EXAMPLES[DeltaMergeBuilder]:
         path = str(shutil.copytree(tmp_path / "ten", tmp_path / example.name))
-        example.globs.update(spark=spark, path=path, DeltaTable=deltaic.tables.DeltaTable)
+        example.globs.update(spark=spark, path=path, DeltaTable=DeltaTable)
         outcome = doctest.DocTestRunner(verbose=False).run(example)
         assert outcome.failed == 0, example.name
         assert outcome.attempted > 0
