@@ -17,7 +17,7 @@ from tests.support.hive import hive_settings
 from tests.support.paths import CLASS_ARCHIVE, JAR, shared_folder
 from tests.support.peer import start_delta_spark
 from tests.support.spark_process import COMMON_SETTINGS, SparkProcess
-from tests.support.thorough import listed
+from tests.support.thorough import listed, variants_left_out
 from tests.support.valid_logs import require_valid_logs
 
 if TYPE_CHECKING:
@@ -61,21 +61,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the variants that are left to `make test-thorough`; select the first of each N tests."""
-    thorough = listed()
-    for item in items:
-        if item.nodeid in thorough:
-            item.add_marker(pytest.mark.thorough)
+    _mark_thorough(items, listed())
+    quick = (item.nodeid for item in items if not item.get_closest_marker("thorough"))
+    _mark_thorough(items, frozenset(variants_left_out(quick)))
     every = config.getoption("--every")
     if every > 1:
         seen: Counter[str] = Counter()
         selected: list[pytest.Item] = []
         left_out: list[pytest.Item] = []
         for item in items:
+            if item.get_closest_marker("thorough"):
+                selected.append(item)
+                continue
             module = item.nodeid.partition("::")[0]
             (left_out if seen[module] % every else selected).append(item)
             seen[module] += 1
         items[:] = selected
         config.hook.pytest_deselected(items=left_out)
+
+
+def _mark_thorough(items: list[pytest.Item], node_ids: frozenset[str]) -> None:
+    for item in items:
+        if item.nodeid in node_ids:
+            item.add_marker(pytest.mark.thorough)
 
 
 @pytest.hookimpl(wrapper=True)

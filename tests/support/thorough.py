@@ -1,5 +1,8 @@
 """The variants of tests that only `make test-thorough` runs, since `make test` has to be quick.
 
+These are the variants that a file lists, and of those that it does not list, all but each second of
+a test on Spark, and all but each third of a test beside a peer.
+
 Usage: ``python -m tests.support.thorough SECONDS`` adds the slowest variants of parametrized tests,
 by the newest reports of `make test`, until as many seconds are saved. One variant of each stays.
 """
@@ -7,7 +10,8 @@ by the newest reports of `make test`, until as many seconds are saved. One varia
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.support.paths import ROOT
@@ -16,12 +20,26 @@ from tests.support.slowest import cases
 #: One node ID of pytest in each line.
 LIST = ROOT / "tests" / "thorough.txt"
 
+#: Of the variants of a test in these folders, `make test` runs the first of each so many.
+STEPS = {"tests/spark/": 2, "tests/peers/": 3}
+
 REPORTS = ("build/junit-spark-*.xml", "build/junit-peers-*.xml")
 
 
 def listed() -> frozenset[str]:
     """Return the node IDs of the variants."""
     return frozenset(LIST.read_text(encoding="utf-8").split("\n")) - {""}
+
+
+def variants_left_out(node_ids: Iterable[str]) -> Iterator[str]:
+    """Yield the variants that `make test` leaves out of those that run in all."""
+    seen: Counter[str] = Counter()
+    for node_id in node_ids:
+        test, _, variant = node_id.partition("[")
+        step = next((n for folder, n in STEPS.items() if test.startswith(folder)), 1)
+        if variant and seen[test] % step:
+            yield node_id
+        seen[test] += 1
 
 
 def slowest_variants(reports: Iterable[Path], seconds: float) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.paths import ROOT
-from tests.support.thorough import listed, slowest_variants
+from tests.support.thorough import listed, slowest_variants, variants_left_out
 
 
 def test_each_listed_test_exists() -> None:
@@ -26,3 +26,14 @@ def test_the_slowest_variants_are_chosen_and_one_of_each_test_stays(tmp_path: Pa
     prefix = "tests/spark/test_x.py::test_"
     assert slowest_variants([report], 10) == [f"{prefix}a[1]", f"{prefix}a[3]"]
     assert slowest_variants([report], 100) == [f"{prefix}{n}" for n in ("a[1]", "a[3]", "d[2]")]
+
+
+def test_variants_of_a_test_are_left_out_and_no_test_is() -> None:
+    one, two = "tests/spark/x/test_a.py::test_a", "tests/peers/test_b.py::test_b"
+    node_ids = [
+        *(f"{one}[{n}]" for n in range(5)),
+        *("tests/spark/x/test_a.py::test_plain", "tests/unit/test_c.py::test_c[0]"),
+        *("tests/unit/test_c.py::test_c[1]", *(f"{two}[{n}]" for n in range(5))),
+    ]
+    left_out = [f"{one}[1]", f"{one}[3]", *(f"{two}[{n}]" for n in (1, 2, 4))]
+    assert list(variants_left_out(node_ids)) == left_out

@@ -226,7 +226,7 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
     val hints = names.filter(n => n.endsWith(".crc") || n == "_last_checkpoint")
     val compaction = names.filter(_.endsWith(".compacted.json"))
     assertEquals((hints.size, compaction.size), (2, 1))
-    for (name <- hints ++ compaction; seed <- 1 to 60) {
+    for (name <- hints ++ compaction; seed <- 1 to seeds(60)) {
       val whole = bytesOf(table, name)
       // A changed character in a compaction is undetectable; the checksum detects a missing action.
       val damage = Gen.oneOf(
@@ -244,7 +244,7 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
     val truth = MaintenanceFixture.latest(table)
     val checkpoints = MaintenanceFixture.checkpoints(table)
     assertEquals(checkpoints.size, 2)
-    for (name <- checkpoints; seed <- 1 to 100) {
+    for (name <- checkpoints; seed <- 1 to seeds(100)) {
       val whole = bytesOf(table, name)
       // The footer has no checksum: damage there may give another valid file.
       val pages = whole.length - 8 - footerLength(whole)
@@ -258,7 +258,7 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
     val table = withAllFiles()
     val truth = MaintenanceFixture.latest(table)
     var unharmed = 0
-    for (name <- MaintenanceFixture.checkpoints(table); seed <- 1 to 150) {
+    for (name <- MaintenanceFixture.checkpoints(table); seed <- 1 to seeds(150)) {
       val whole = bytesOf(table, name)
       val footer = 8 + footerLength(whole)
       val damage = Gen.oneOf(
@@ -270,8 +270,12 @@ class MalformedLogSuite extends ScalaCheckSuite with PatientSuite {
         if (found == Right(truth)) unharmed += 1
       }
     }
-    assert(unharmed > 200, s"only $unharmed of 300 read as before")
+    val tried = 2 * seeds(150)
+    assert(unharmed > tried * 2 / 3, s"only $unharmed of $tried read as before")
   }
+
+  /** A third of them, but for `make test-thorough`. */
+  private def seeds(all: Int): Int = if (sys.env.contains("DELTAIC_THOROUGH")) all else all / 3
 
   private def junk: Gen[Array[Byte]] =
     Gen.containerOf[Array, Byte](Gen.choose(Byte.MinValue, Byte.MaxValue))
