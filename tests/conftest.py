@@ -82,7 +82,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _mark_thorough(items: list[pytest.Item], node_ids: frozenset[str]) -> None:
     for item in items:
-        if item.nodeid in node_ids:
+        if not node_ids.isdisjoint({item.nodeid, item.nodeid.partition("[")[0]}):
             item.add_marker(pytest.mark.thorough)
 
 

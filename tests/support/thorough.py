@@ -1,7 +1,7 @@
-"""The variants of tests that only `make test-thorough` runs, since `make test` has to be quick.
+"""What only `make test-thorough` runs, since `make test` has to be quick.
 
-These are the variants that a file lists, and of those that it does not list, all but each second of
-a test on Spark, and all but each third of a test beside a peer.
+A file lists tests and variants of tests. Of the other variants, `make test` runs each third of a
+test on Spark, and each fourth of a test beside a peer.
 
 Usage: ``python -m tests.support.thorough SECONDS`` adds the slowest variants of parametrized tests,
 by the newest reports of `make test`, until as many seconds are saved. One variant of each stays.
@@ -17,17 +17,17 @@ from pathlib import Path
 from tests.support.paths import ROOT
 from tests.support.slowest import cases
 
-#: One node ID of pytest in each line.
+#: One node ID of pytest in each line: of a variant, or of a test for all its variants.
 LIST = ROOT / "tests" / "thorough.txt"
 
 #: Of the variants of a test in these folders, `make test` runs the first of each so many.
-STEPS = {"tests/spark/": 2, "tests/peers/": 3}
+STEPS = {"tests/spark/": 3, "tests/peers/": 4}
 
 REPORTS = ("build/junit-spark-*.xml", "build/junit-peers-*.xml")
 
 
 def listed() -> frozenset[str]:
-    """Return the node IDs of the variants."""
+    """Return the node IDs of the file."""
     return frozenset(LIST.read_text(encoding="utf-8").split("\n")) - {""}
 
 
