@@ -175,7 +175,7 @@ HIVE_SUITES = $(foreach suite,alter_table assigned_values catalog_tables change_
   write_statements,$(wildcard tests/spark/*/test_$(suite).py))
 
 test-hive-core: build $(CLASS_ARCHIVE)
-	$(call pytest_in_ci,hive) --hive --every 10 $(HIVE_SUITES)
+	$(call pytest_in_ci,hive) --hive --every 15 $(HIVE_SUITES)
 
 # $(call half,folders,0): every second suite, from the first or the second on.
 half = $$(printf '%s\n' $(1)/test_*.py | awk 'NR % 2 == $(2)')
