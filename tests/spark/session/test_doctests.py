@@ -17,6 +17,7 @@ from deltaic.tables import (
     IdentityGenerator,
 )
 from deltaic.unsupported import UnsupportedCommands
+from tests.support.maintenance import await_maintenance
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,6 +87,7 @@ def test_example_prints_what_it_says(
 def test_examples_of_merge_print_what_they_say(spark: SparkSession, tmp_path: Path) -> None:
     ten = spark.range(0, 10, 1, 1).write.format("delta")
     ten.option("delta.enableDeletionVectors", "true").save(str(tmp_path / "ten"))
+    await_maintenance(spark)
     for example in EXAMPLES[DeltaMergeBuilder]:
         path = str(shutil.copytree(tmp_path / "ten", tmp_path / example.name))
         example.globs.update(spark=spark, path=path, DeltaTable=DeltaTable)
