@@ -194,7 +194,7 @@ def test_delta_spark_goes_on_from_our_compaction_and_we_from_its(
     }
 
 
-def test_delta_spark_goes_on_from_a_compaction_that_was_taken_back(
+def test_delta_spark_goes_on_from_a_compaction_that_was_reverted(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
     """A DELETE that rewrites files adds the other inputs of a concurrent compaction again."""

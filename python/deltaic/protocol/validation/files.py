@@ -44,7 +44,7 @@ def file_problems(
 ) -> Problems:
     """Check that removed files are in the table, and that added files are not.
 
-    A commit that takes back a compaction removes files whose rows it changes once more: the
+    A commit that reverts a compaction removes files whose rows it changes once more: the
     compaction has only moved their rows.
     """
     rule = "Protocol § Add File and Remove File"
