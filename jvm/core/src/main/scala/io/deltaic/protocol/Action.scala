@@ -93,8 +93,8 @@ final case class RemoveFile(
 ) extends FileAction {
 
   /**
-   * The file as it was before it was removed, as far as the tombstone tells: it has no modification time and no
-   * clustering provider. The size must be there.
+   * The file as the `remove` describes it, which has no modification time and no clustering provider. The size must be
+   * there.
    */
   def restored: AddFile = AddFile(
     path = path,

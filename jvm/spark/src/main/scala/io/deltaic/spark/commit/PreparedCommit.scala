@@ -82,6 +82,8 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   /** Files to which winners copied rows that this commit has read: the first such version, by canonical path. */
   private val movedReads = mutable.Map.empty[String, Long]
 
+  private def readSet: ReadSet = request.read.readSet
+
   private val reverted = new RevertedCompactions(rebase.canonical, CommitFiles.rowsIn)
 
   private[spark] def log: DeltaLog = request.log
@@ -124,7 +126,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     "operation" -> request.operation.json,
     "plan" -> request.plan,
     "isBlindAppend" -> request.isBlindAppend,
-    "readsWholeTable" -> request.read.readSet.wholeTable,
+    "readsWholeTable" -> readSet.wholeTable,
     "engineMetrics" -> request.engineMetrics,
     "files" -> changes.summary,
     "identity" -> request.identity.json
@@ -221,10 +223,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
           d.domain -> Option.unless(d.removed)(d.configuration)
         }.toMap,
         "numAdded" -> adds.size,
-        "addedFileWeWouldRead" -> firstNew(
-          adds,
-          removes
-        )(request.read.readSet.firstAddedByStatistics),
+        "addedFileWeWouldRead" -> firstNew(adds, removes)(readSet.firstAddedByStatistics),
         "removedFileWeRead" -> removedRead(version, adds, removes),
         "removedFileWeChange" -> conflicts.find(_.kind == DeletionVectorRebase.Inseparable)
           .map(_.path),
@@ -249,13 +248,10 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   ): Option[String] =
     synchronized {
       val (deleted, moved) = removes.partition(_.dataChange)
-      val lost =
-        request.read.readSet.firstRemovedByStatistics(deleted).orElse(deleted.find(isMovedRead(
-          _,
-          version
-        )))
+      val lost = readSet.firstRemovedByStatistics(deleted)
+        .orElse(deleted.find(isMovedRead(_, version)))
       if (
-        request.read.readSet.firstRemovedByStatistics(moved).isDefined || moved.exists(isMovedRead(
+        readSet.firstRemovedByStatistics(moved).isDefined || moved.exists(isMovedRead(
           _,
           version
         ))
@@ -283,9 +279,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     }.toSeq
     winners.exists { case (wereMoved, _) => wereMoved } ||
     winners.iterator.flatMap { case (_, lost) => lost }
-      .grouped(
-        PreparedCommit.FilesInQuery
-      ).exists(request.read.readSet.firstRemovedByRows(_).isDefined)
+      .grouped(PreparedCommit.FilesInQuery).exists(readSet.firstRemovedByRows(_).isDefined)
   }
 
   /**
@@ -297,9 +291,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   def hasMatchingRow(versions: String): Boolean =
     commits(versions)
       .flatMap(winner => rebase.withNewRows(ofOthers(winner.adds.toSeq), winner.removes.toSeq))
-      .grouped(PreparedCommit.FilesInQuery).exists(request.read.readSet.firstAddedByRows(
-        _
-      ).isDefined)
+      .grouped(PreparedCommit.FilesInQuery).exists(readSet.firstAddedByRows(_).isDefined)
 
   /** The commits of a JSON list of versions, each read once, lazily. */
   private def commits(versions: String): Iterator[CommitFile] =
@@ -313,7 +305,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     find(others).flatMap(_ => find(rebase.withNewRows(others, removes))).map(_.path)
   }
 
-  /** A file of another commit that this one adds again, to take a compaction back, still has the other's rows. */
+  /** A file of another commit that this one adds again, to revert a compaction, still has the other's rows. */
   private def ofOthers(adds: Seq[AddFile]): Seq[AddFile] =
     adds.filter { add =>
       val path = rebase.canonical(add.path)
@@ -322,7 +314,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 
   /**
    * If a winning commit has moved rows that this one deletes to other files, the deletions follow them. Where they cannot,
-   * since this commit has rewritten the files, it takes the compaction of these files back, unless it is a compaction
+   * since this commit has rewritten the files, it reverts the compaction of these files, unless it is a compaction
    * itself. If the log does not tell where the rows are, this commit stays as it is, and conflicts.
    *
    * @return whether it reverts all that the winner did to files that this commit changes
@@ -406,11 +398,8 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     if (theirs.nonEmpty) {
       val (after, written) =
         if (movesRows)
-          movedRows.get.ofMoves(
-            request.changes,
-            before,
-            theirs
-          ).getOrElse(throw lostRows(version, theirs.keys.min))
+          movedRows.get.ofMoves(request.changes, before, theirs)
+            .getOrElse(throw lostRows(version, theirs.keys.min))
         else
           rebase.rebaseOnto(before, theirs.collect { case (path, Some(file)) => path -> file })
       adopt(after, written)

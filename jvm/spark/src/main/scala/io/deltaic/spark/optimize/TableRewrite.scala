@@ -149,17 +149,22 @@ private[spark] final class TableRewrite(
         val hasFailed = transaction.abort(NewFiles(lost), tasksLost = false)
         left match {
           case Some(left) if hasFailed =>
-            if (left.removes.isEmpty) left else committed(nextTransaction(left, e), left)
+            if (left.removes.isEmpty) left
+            else committed(nextTransaction(transaction, left, e), left)
           case _ => throw e
         }
     }
 
   /** A transaction for what is left of a commit that has failed. Without one, the new files are deleted. */
-  private def nextTransaction(left: CommitFiles, failure: Throwable): WriteTransaction =
+  private def nextTransaction(
+      failed: WriteTransaction,
+      left: CommitFiles,
+      failure: Throwable
+  ): WriteTransaction =
     try newTransaction()
     catch {
       case e: Throwable =>
-        transaction.abort(NewFiles(left.adds), tasksLost = false)
+        failed.abort(NewFiles(left.adds), tasksLost = false)
         failure.addSuppressed(e)
         throw failure
     }

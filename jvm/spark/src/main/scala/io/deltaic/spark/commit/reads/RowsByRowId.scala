@@ -58,7 +58,7 @@ private[spark] final class RowsByRowId(
 
   private def count(rows: RowLookup.RowsInFile): Option[Long] = rows.positions match {
     case Some(positions) => Some(positions.cardinality)
-    case None => CommitFiles.rows(rows.file).map(_ - rows.vector.cardinality)
+    case None => CommitFiles.liveRows(rows.file)
   }
 
   private def idsOf(rows: Seq[RowLookup.RowsInFile]): Array[Long] = {
@@ -92,7 +92,7 @@ private[spark] final class RowsByRowId(
           (_, rows) =>
             val ofPaths = mutable.Map.empty[String, (DeletionVector, DeletionVector)]
             byPath(rows) { path =>
-              lazy val (positions, ordinals) =
+              val (positions, ordinals) =
                 ofPaths.getOrElseUpdate(path, (new DeletionVector, new DeletionVector))
               row => {
                 val ordinal = Arrays.binarySearch(broadcast.value.sorted, row.getLong(RowId))
@@ -102,8 +102,9 @@ private[spark] final class RowsByRowId(
                 }
               }
             }
-            ofPaths.iterator.map { case (path, (positions, ordinals)) =>
-              Found(path, positions.serialize(), ordinals.serialize())
+            ofPaths.iterator.collect {
+              case (path, (positions, ordinals)) if !positions.isEmpty =>
+                Found(path, positions.serialize(), ordinals.serialize())
             }
         }
       finally broadcast.destroy()
@@ -133,7 +134,7 @@ private[spark] final class RowsByRowId(
 
 private object RowsByRowId {
 
-  /** The IDs of so many rows take 128 MB on the driver and in each executor, and as much again while they are sorted. */
+  /** The IDs of so many rows take 128 MB on the driver and in each executor, and twice that while tasks return them. */
   private val MaxRows = 1L << 24
 
   private val JobCancelled = "SPARK_JOB_CANCELLED"

@@ -17,9 +17,12 @@ import io.deltaic.spark.schema.PhysicalSchema
  */
 private[parquet] final class FieldIdWriteSupport extends ParquetWriteSupport {
 
+  /** The columns of the rows, after `init`. */
+  var columns: StructType = _
+
   override def init(conf: Configuration): WriteContext = {
     val context = super.init(conf)
-    val columns =
+    columns =
       DataType.fromJson(conf.get(ParquetWriteSupport.SPARK_ROW_SCHEMA)).asInstanceOf[StructType]
     new WriteContext(NestedFieldIds.in(context.getSchema, columns), context.getExtraMetaData)
   }

@@ -5,8 +5,7 @@ import org.apache.parquet.hadoop.api.WriteSupport
 import org.apache.parquet.hadoop.api.WriteSupport.WriteContext
 import org.apache.parquet.io.api.RecordConsumer
 import org.apache.spark.sql.catalyst.{InternalRow, ProjectingInternalRow}
-import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.StructType
 
 /**
  * Writes rows as Spark's write support does, to the same bytes. The values of primitive columns are written by one
@@ -15,7 +14,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
  *
  * Within a row, primitive columns come first, wherever they are in the file.
  */
-private[parquet] final class RowWriteSupport(bySpark: ParquetWriteSupport)
+private[parquet] final class RowWriteSupport(bySpark: FieldIdWriteSupport)
     extends WriteSupport[InternalRow] {
 
   private var primitives: Array[PrimitiveColumnWriter] = _
@@ -23,13 +22,13 @@ private[parquet] final class RowWriteSupport(bySpark: ParquetWriteSupport)
   private var consumer: RecordConsumer = _
 
   override def init(conf: Configuration): WriteContext = {
-    val schema = DataType.fromJson(conf.get(ParquetWriteSupport.SPARK_ROW_SCHEMA))
-      .asInstanceOf[StructType]
+    val context = bySpark.init(conf)
+    val schema = bySpark.columns
     primitives = PrimitiveColumnWriter.of(schema, conf)
     others = Option.when(primitives.length < schema.length) {
       new OtherColumns(schema, primitives.map(_.position).toSet)
     }
-    bySpark.init(conf)
+    context
   }
 
   override def prepareForWrite(consumer: RecordConsumer): Unit = {
