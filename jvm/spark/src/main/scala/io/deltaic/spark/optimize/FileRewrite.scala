@@ -45,8 +45,10 @@ private[optimize] final class FileRewrite(
         case Some(order) => writeOrdered(order, groups, scan, partBytes(files))
       }
       requireAllRows(groups, written)
+      val packed =
+        if (JoinedFile.isPossible(spec.hadoopConf)) settings else settings.copy(maxFileBytes = 0L)
       val outputs = written.groupBy(_._1.group).toSeq.sortBy(_._1)
-        .flatMap { case (_, ofGroup) => OutputFile.pack(ofGroup, settings) }
+        .flatMap { case (_, ofGroup) => OutputFile.pack(ofGroup, packed) }
       join(outputs)
     } catch {
       case e: Throwable =>

@@ -165,7 +165,7 @@ private[optimize] object WrittenPart {
    * @param write the number of the rows that it has written, as `rowsOfSplits`
    */
   def by(writer: CopyWriter)(write: => Seq[Long]): WrittenPart = {
-    WriteInternals.onKilled(() => writer.abort())
+    WriteInternals.onFailedTask(() => writer.abort())
     try {
       val rows = write
       val (add, decodedBytes) = writer.close()

@@ -121,6 +121,6 @@ private object DeletionVectorBuilder {
       merge: BitmapMerge,
       groups: Seq[Seq[FileWithDeletedRows]]
   ): MergedFiles = MergedFiles.of(JobInternals.inExecutors(spark, description, groups) { group =>
-    Iterator.single(merge(group, abort => WriteInternals.onKilled(abort)))
+    Iterator.single(merge(group, abort => WriteInternals.onFailedTask(abort)))
   })
 }

@@ -79,7 +79,7 @@ private final class RowLevelWriter(
 
   private def openBitmapFile(): Unit = {
     val file = spec.newVectorFile(new DeletionVectorStore(spec.hadoopConf), Int.MaxValue.toLong)
-    WriteInternals.onKilled(() => file.abort())
+    WriteInternals.onFailedTask(() => file.abort())
     bitmapFile = Some(file)
   }
 

@@ -228,6 +228,9 @@ private[spark] final class WriteTransaction(
     !skipped
   }
 
+  /** The files of the commit, as it was rebased onto others; none if there is none. */
+  def committedFiles: CommitFiles = prepared.fold(CommitFiles())(_.changes)
+
   /** Commits a version without rows: all files of the table are removed. */
   def commitWithoutRows(engineMetrics: => Map[String, Long] = Map.empty): Unit = {
     val now = System.currentTimeMillis()

@@ -6,6 +6,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.deltaic.protocol.AddFile
+import io.deltaic.spark.write.parquet.CountingOutputFile
 
 /**
  * Writes rows of the table to one new file of a partition. The rows are not new to the table, so nothing is
@@ -36,6 +37,9 @@ private[deltaic] final class CopyWriter(
     ProjectingInternalRow(StructType(stored.map(read(_))), stored.toIndexedSeq)
 
   private var file: DataFileWriter = _
+
+  /** Outlives `file`, whose memory is free after `close`. */
+  private var output: CountingOutputFile = _
   private var withoutDictionary: Set[String] = Set.empty
   private var batch: ColumnarBatch = _
 
@@ -78,13 +82,19 @@ private[deltaic] final class CopyWriter(
       val written = file.close()
       spec.dictionaryFallbacks
         .record(partitionValues, file.footer, triedAll = withoutDictionary.isEmpty)
-      (Some(written.addFile.copy(dataChange = false)), file.decodedBytes)
+      val decodedBytes = file.decodedBytes
+      file = null
+      batch = null
+      storedRow.project(null)
+      (Some(written.addFile.copy(dataChange = false)), decodedBytes)
     }
 
-  def abort(): Unit = if (file != null) file.abort()
+  /** Deletes the file, closed or not. */
+  def abort(): Unit = if (output != null) output.abort()
 
   private def open(): Unit = {
     withoutDictionary = spec.dictionaryFallbacks.forNextFile(partitionValues)
     file = DataFileWriter.open(spec, taskPartition, partitionValues, withoutDictionary)
+    output = file.file
   }
 }

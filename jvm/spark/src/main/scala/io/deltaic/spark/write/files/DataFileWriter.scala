@@ -30,7 +30,7 @@ private[write] final class DataFileWriter private (
     partitionValues: Map[String, String],
     withoutDictionary: Set[String]
 ) {
-  private val file =
+  private[write] val file: CountingOutputFile =
     new CountingOutputFile(spec.absolutePath(relativePath), spec.hadoopConf)
   private val parquet =
     try ParquetRowWriter.open(file, spec.hadoopConf, withoutDictionary)

@@ -78,7 +78,7 @@ private[deltaic] final class DataWriteSpec private (
 
 /** What the tasks of a write share in an executor. */
 private final class ExecutorState(val conf: SerializableConfiguration) extends Serializable {
-  @transient lazy val dictionaryFallbacks: DictionaryFallbacks = new DictionaryFallbacks
+  @transient lazy val dictionaryFallbacks: DictionaryFallbacks = DictionaryFallbacks.of(conf.value)
 }
 
 private object ExecutorState {

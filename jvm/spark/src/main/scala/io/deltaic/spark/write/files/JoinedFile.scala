@@ -3,11 +3,14 @@ package io.deltaic.spark.write.files
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.parquet.column.ParquetProperties
+import org.apache.parquet.crypto.EncryptionPropertiesFactory
 import org.apache.parquet.hadoop.ParquetFileWriter.Mode
 import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.parquet.hadoop.{ParquetFileWriter, ParquetOutputFormat, ParquetWriter}
+import org.apache.spark.sql.deltaic.WriteInternals
 
 import io.deltaic.protocol.{AddFile, LogPath}
 import io.deltaic.spark.schema.PartitionPaths
@@ -19,6 +22,10 @@ import io.deltaic.spark.write.parquet.CountingOutputFile
  * indexes and Bloom filters.
  */
 private[deltaic] object JoinedFile {
+
+  /** False if the files are encrypted: the keys of their pages depend on the file. */
+  def isPossible(conf: Configuration): Boolean =
+    EncryptionPropertiesFactory.loadFactory(conf) == null
 
   /**
    * @param taskPartition the number of the task, which is in the file's name
@@ -33,6 +40,7 @@ private[deltaic] object JoinedFile {
   ): AddFile = {
     val path = spec.newRelativePath(taskPartition, partitionValues)
     val file = new CountingOutputFile(spec.absolutePath(path), spec.hadoopConf)
+    WriteInternals.onFailedTask(() => file.abort())
     try {
       append(spec, file, parts.map(part => LogPath.toAbsolute(new Path(spec.tablePath), part.path)))
       parts.head.copy(

@@ -50,7 +50,7 @@ private[deltaic] final class PartitionedDataWriter(
     else PartitionSplit.projection(spec.schema, spec.fileOrdinals, VoidColumns.cut)
   private var current: DataFileWriter = _
 
-  WriteInternals.onKilled(() => abort())
+  WriteInternals.onFailedTask(() => abort())
 
   def write(row: InternalRow): Unit = {
     if (notNull != null) notNull.check(row)

@@ -1,31 +1,39 @@
 package io.deltaic.spark.write.parquet
 
-import java.util.concurrent.ConcurrentHashMap
-import java.util.concurrent.atomic.AtomicInteger
+import java.util
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.hadoop.conf.Configuration
+import org.apache.parquet.column.ParquetProperties
+import org.apache.parquet.hadoop.ParquetOutputFormat
 import org.apache.parquet.hadoop.metadata.{ColumnChunkMetaData, ParquetMetadata}
+import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
 
 /**
- * The columns for which Parquet fell back from a dictionary in the files that an executor has written to a partition.
+ * The columns for which Parquet fell back from a dictionary in two files that an executor has written to a partition.
  * No dictionary is tried for them in some further files: until it falls back, Parquet looks up each value, which takes a
  * complete page, half of a small file.
+ *
+ * @param pageRows how many rows a page has at most; Parquet decides by the first page
  */
-private[write] final class DictionaryFallbacks {
+private[write] final class DictionaryFallbacks(pageRows: Long) {
   import DictionaryFallbacks._
 
-  private val found = new ConcurrentHashMap[Seq[String], Found]
+  /** By the values of the partition columns. */
+  private val found = new util.LinkedHashMap[Seq[String], Found](16, 0.75f, true) {
+    override protected def removeEldestEntry(eldest: util.Map.Entry[Seq[String], Found]): Boolean =
+      size > MaxPartitions
+  }
 
   /** The columns, by their paths with dots, for which the next file of a partition tries no dictionary. */
-  def forNextFile(partitionValues: Seq[String]): Set[String] =
-    Option(found.get(partitionValues)) match {
-      case None => Set.empty
-      case Some(of) if of.filesLeft.getAndDecrement() > 0 => of.columns
-      case Some(of) =>
-        found.remove(partitionValues, of)
-        Set.empty
+  def forNextFile(partitionValues: Seq[String]): Set[String] = synchronized {
+    Option(found.get(partitionValues)).filter(_.isConfirmed).fold(Set.empty[String]) { of =>
+      if (of.filesLeft == 1) found.remove(partitionValues)
+      else found.put(partitionValues, of.copy(filesLeft = of.filesLeft - 1))
+      of.columns
     }
+  }
 
   /**
    * Takes the columns over from a file.
@@ -33,30 +41,59 @@ private[write] final class DictionaryFallbacks {
    * @param triedAll whether a dictionary was tried for each column
    */
   def record(partitionValues: Seq[String], file: ParquetMetadata, triedAll: Boolean): Unit =
-    if (triedAll) {
-      val columns = file.getBlocks.asScala.flatMap(_.getColumns.asScala)
-        .groupBy(_.getPath.toDotString)
-        .collect { case (path, chunks) if chunks.forall(hasFallenBack) => path }
-      if (columns.nonEmpty) found.put(partitionValues, new Found(columns.toSet))
+    if (triedAll && file.getBlocks.asScala.exists(_.getRowCount >= pageRows)) synchronized {
+      val columns = fallenBack(file)
+      val agreed = Option(found.get(partitionValues)) match {
+        case None => Found(columns)
+        case Some(before) => before.copy(before.columns & columns, isConfirmed = true)
+      }
+      if (agreed.columns.isEmpty) found.remove(partitionValues)
+      else found.put(partitionValues, agreed)
     }
+
+  private def fallenBack(file: ParquetMetadata): Set[String] =
+    file.getBlocks.asScala.flatMap(_.getColumns.asScala)
+      // Parquet takes settings of columns by paths with dots.
+      .filterNot(_.getPath.toArray.exists(_.contains('.')))
+      .groupBy(_.getPath.toDotString)
+      .collect {
+        case (path, chunks) if chunks.forall(hasNoDictionary) && chunks.exists(fillsPage) => path
+      }
+      .toSet
+
+  /** If the values of the first page are all or almost all null, Parquet falls back, too, which shows nothing. */
+  private def fillsPage(chunk: ColumnChunkMetaData): Boolean = {
+    val nulls = Option(chunk.getStatistics).filter(_.isNumNullsSet).map(_.getNumNulls)
+    chunk.getValueCount >= pageRows && nulls.exists(_ <= pageRows / 2)
+  }
 }
 
-private object DictionaryFallbacks {
+private[write] object DictionaryFallbacks {
 
   /** Dictionaries are tried again after so many files. */
   private val Files = 8
 
-  /** With fewer values, it is not known whether a larger file would have kept its dictionary. */
-  private val MinValues = 10000L
+  private val MaxPartitions = 256
 
-  private final class Found(val columns: Set[String]) {
-    val filesLeft = new AtomicInteger(Files)
-  }
+  /** @param isConfirmed whether a second file has agreed */
+  private final case class Found(
+      columns: Set[String],
+      isConfirmed: Boolean = false,
+      filesLeft: Int = Files
+  )
 
-  /** Parquet also falls back if the values of the first page are all null, which shows nothing. */
-  private def hasFallenBack(chunk: ColumnChunkMetaData): Boolean = {
+  /** @param conf of Parquet's writer */
+  def of(conf: Configuration): DictionaryFallbacks = new DictionaryFallbacks(
+    conf.getInt(
+      ParquetOutputFormat.PAGE_ROW_COUNT_LIMIT,
+      ParquetProperties.DEFAULT_PAGE_ROW_COUNT_LIMIT
+    ).toLong
+  )
+
+  private def hasNoDictionary(chunk: ColumnChunkMetaData): Boolean = {
     val pages = chunk.getEncodingStats
-    val nulls = Option(chunk.getStatistics).filter(_.isNumNullsSet).map(_.getNumNulls)
-    nulls.exists(chunk.getValueCount - _ >= MinValues) && pages != null && !pages.hasDictionaryPages
+    // Booleans never have one.
+    chunk.getPrimitiveType.getPrimitiveTypeName != PrimitiveTypeName.BOOLEAN &&
+    pages != null && !pages.hasDictionaryPages
   }
 }

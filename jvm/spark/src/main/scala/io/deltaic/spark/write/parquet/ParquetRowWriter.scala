@@ -7,7 +7,10 @@ import org.apache.parquet.io.OutputFile
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.internal.SQLConf
 
-/** Opens Parquet's writer with all settings of its own output format. */
+/**
+ * Opens Parquet's writer with the settings of its own output format, except `parquet.page.size.check.estimate` and
+ * `parquet.page.value.count.threshold`, which its builder lacks, and the limit on the memory of all writers.
+ */
 private[write] object ParquetRowWriter {
 
   /**
@@ -45,10 +48,7 @@ private[write] object ParquetRowWriter {
       }
     }
 
-    /**
-     * Applies the settings of Parquet's own output format, which this builder does not read
-     * by itself.
-     */
+    /** Applies the settings of Parquet's own output format, which this builder does not read by itself. */
     def configured(conf: Configuration, withoutDictionary: Set[String]): Builder = {
       withCompressionCodec(ParquetOutputFormat.getCompression(conf))
       withRowGroupSize(ParquetOutputFormat.getLongBlockSize(conf))
@@ -85,15 +85,19 @@ private[write] object ParquetRowWriter {
     private def configureColumns(conf: Configuration): Unit = {
       import ParquetOutputFormat._
       def columns(key: String)(use: (String, String) => Builder): Unit =
-        conf.getPropsWithPrefix(key + "#").forEach((column, value) => use(column, value))
-      columns(ENABLE_DICTIONARY)((c, v) => withDictionaryEncoding(c, v.toBoolean))
-      columns(ENABLE_BYTE_STREAM_SPLIT)((c, v) => withByteStreamSplitEncoding(c, v.toBoolean))
-      columns(BLOOM_FILTER_ENABLED)((c, v) => withBloomFilterEnabled(c, v.toBoolean))
-      columns(BLOOM_FILTER_EXPECTED_NDV)((c, v) => withBloomFilterNDV(c, v.toLong))
-      columns(BLOOM_FILTER_FPP)((c, v) => withBloomFilterFPP(c, v.toDouble))
-      columns(BLOOM_FILTER_CANDIDATES_NUMBER)((c, v) => withBloomFilterCandidateNumber(c, v.toInt))
-      columns(STATISTICS_ENABLED)((c, v) => withStatisticsEnabled(c, v.toBoolean))
-      columns(SIZE_STATISTICS_ENABLED)((c, v) => withSizeStatisticsEnabled(c, v.toBoolean))
+        conf.getPropsWithPrefix(key + "#").forEach((column, _) => use(column, s"$key#$column"))
+      def booleans(key: String)(use: (String, Boolean) => Builder): Unit =
+        columns(key)((column, full) => use(column, conf.getBoolean(full, false)))
+      booleans(ENABLE_DICTIONARY)(withDictionaryEncoding(_, _))
+      booleans(ENABLE_BYTE_STREAM_SPLIT)(withByteStreamSplitEncoding(_, _))
+      booleans(BLOOM_FILTER_ENABLED)(withBloomFilterEnabled(_, _))
+      columns(BLOOM_FILTER_EXPECTED_NDV)((c, full) => withBloomFilterNDV(c, conf.getLong(full, -1)))
+      columns(BLOOM_FILTER_FPP)((c, full) => withBloomFilterFPP(c, conf.getDouble(full, 0)))
+      columns(BLOOM_FILTER_CANDIDATES_NUMBER) { (c, full) =>
+        withBloomFilterCandidateNumber(c, conf.getInt(full, 0))
+      }
+      booleans(STATISTICS_ENABLED)(withStatisticsEnabled(_, _))
+      booleans(SIZE_STATISTICS_ENABLED)(withSizeStatisticsEnabled(_, _))
     }
   }
 }

@@ -26,12 +26,14 @@ object WriteInternals {
     }
 
   /**
-   * Runs `action` when the running task ends, if it was killed meanwhile. Spark drops the result of
-   * such a task even if it is complete, and does not notify the writer.
+   * Runs `action` when the running task ends, if it has failed or was killed meanwhile. Spark drops the
+   * result of such a task even if it is complete, and does not notify the writer.
    */
-  def onKilled(action: () => Unit): Unit =
+  def onFailedTask(action: () => Unit): Unit =
     Option(TaskContext.get()).foreach {
-      _.addTaskCompletionListener[Unit](task => if (task.isInterrupted()) action())
+      _.addTaskCompletionListener[Unit] { task =>
+        if (task.isFailed() || task.isInterrupted()) action()
+      }
     }
 
   /** Spark's error if two source rows of a MERGE change the same row of the table. */
