@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from tests.support import log
+from tests.support.interleave import committed_meanwhile
+from tests.support.jobs import await_tasks
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table
+from tests.support.vacuumed import backdate
 
 SCHEMA = "id INT, v INT"
 FILES = [[(10 * file + row, 0) for row in range(10)] for file in range(3)]
@@ -35,6 +41,56 @@ def described(spark: SparkSession, action: Callable[[], Any]) -> list[str]:
     return list(dict.fromkeys(name for _, name in sorted(names.items())))
 
 
+def of_operation(table: str, operation: str, *phases: str) -> list[str]:
+    return [f"deltaic {operation}: {phase}, file:{table}" for phase in phases]
+
+
+def test_jobs_of_optimize_and_reorg(spark: SparkSession, table: str) -> None:
+    properties = {"delta.enableRowTracking": "true"}
+    build_table(spark, table, SCHEMA, FILES, properties=properties)
+    target = f"delta.`{table}`"
+    spark.sql(f"DELETE FROM {target} WHERE id = 3")
+
+    def ran(statement: str) -> list[str]:
+        return described(spark, lambda: spark.sql(statement))
+
+    purged = ran(f"REORG TABLE {target} APPLY (PURGE)")
+    assert purged == of_operation(table, "REORG", "rewrite 1 files")
+    with session_settings(spark, {"spark.deltaic.optimize.maxFileSize": "1b"}):
+        assert ran(f"OPTIMIZE {target}") == []
+    assert ran(f"OPTIMIZE {target}") == of_operation(table, "OPTIMIZE", "rewrite 3 files")
+    z_order = ran(f"OPTIMIZE {target} ZORDER BY (id, v)")
+    assert z_order and all(name.startswith("deltaic OPTIMIZE: ") for name in z_order), z_order
+    assert all(name.endswith(f", file:{table}") for name in z_order), z_order
+    spark.sql(f"INSERT INTO {target} VALUES (50, 0)")
+    with committed_meanwhile(lambda: spark.sql(f"OPTIMIZE {target} ZORDER BY (v, id)")):
+        followed = ran(f"DELETE FROM {target} WHERE id = 5")
+    assert followed[-2:] == of_operation(
+        table, "DELETE", "read the row IDs of deleted rows", "find moved rows by their row IDs"
+    )
+
+
+def test_jobs_of_vacuum_and_restore(spark: SparkSession, table: str) -> None:
+    build_table(spark, table, SCHEMA, FILES[:1], deletion_vectors=False)
+    target = f"delta.`{table}`"
+    (add,) = log.active_files(table)
+    copies = [f"copy-{n}.parquet" for n in range(1200)]
+    for name in copies:
+        shutil.copy(log.data_path(table, add), Path(table, name))
+    await_tasks()
+    log.write_commit(table, 1, *({"add": {**add, "path": name}} for name in copies))
+    spark.sql(f"DELETE FROM {target}")
+    restored = described(spark, lambda: spark.sql(f"RESTORE TABLE {target} TO VERSION AS OF 1"))
+    assert restored == of_operation(table, "RESTORE", "find 1201 files")
+    assert spark.table(target).count() == 12_010
+    spark.sql(f"DELETE FROM {target}")
+    backdate(table, 500)
+    with session_settings(spark, {"spark.deltaic.retentionDurationCheck.enabled": "false"}):
+        vacuumed = described(spark, lambda: spark.sql(f"VACUUM {target} RETAIN 0 HOURS"))
+    assert vacuumed == of_operation(table, "VACUUM", "delete 1201 files")
+    assert log.files_in(table, ".parquet") == set()
+
+
 def test_jobs_say_operation_phase_and_table(spark: SparkSession, table: str) -> None:
     properties = {"delta.enableChangeDataFeed": "true"}
     build_table(spark, table, SCHEMA, FILES, deletion_vectors=False, properties=properties)
@@ -43,7 +99,7 @@ def test_jobs_say_operation_phase_and_table(spark: SparkSession, table: str) -> 
     broadcast = "spark.sql.autoBroadcastJoinThreshold"
 
     def named(operation: str, *phases: str) -> list[str]:
-        return [f"deltaic {operation}: {phase}, file:{table}" for phase in phases]
+        return of_operation(table, operation, *phases)
 
     change = "find and write the rows"
     rewrite = "rewrite {} files without their deleted rows"

@@ -7,9 +7,10 @@ import scala.collection.mutable
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
-import org.apache.spark.sql.deltaic.JobInternals
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals}
+import org.apache.spark.util.SerializableConfiguration
 
-import io.deltaic.log.Progress
 import io.deltaic.protocol.{AddFile, LogPath}
 import io.deltaic.spark.util.{FileSystemThreads, LocalFiles}
 
@@ -18,44 +19,22 @@ import io.deltaic.spark.util.{FileSystemThreads, LocalFiles}
  * page of a listing has a thousand names, and costs an object store as much as the status of one file. The listing of
  * a directory with many other files is given up, and the rest of its files are looked up one by one, by many threads.
  */
-private[restore] final class MissingFiles(table: Path, conf: Configuration) {
+private[restore] final class MissingFiles(conf: Configuration) {
   import MissingFiles._
 
-  /** The paths of the missing files, sorted. */
-  def among(files: Seq[AddFile]): Seq[String] = {
-    val phase = JobInternals.name("RESTORE", "find missing files", table.toString)
-    Progress.of(phase, Some(files.size.toLong), "files")(among(files, _))
+  /** The missing files, in no order. */
+  def among(directories: Seq[Directory]): Seq[Path] = {
+    val (listed, others) = directories.partition(_.names.size >= MinListed)
+    val unseen = FileSystemThreads.map(listed)(notListed)
+    val unknown = others.flatMap(_.paths) ++ unseen.collect { case Unknown(paths) => paths }.flatten
+    val lookedUp =
+      FileSystemThreads.map(unknown.grouped(Lookups).toVector)(_.filterNot(exists))
+    (unseen.collect { case Missing(paths) => paths } ++ lookedUp).flatten
   }
 
-  private def among(files: Seq[AddFile], progress: Progress): Seq[String] = {
-    val wanted = mutable.HashMap.empty[Path, mutable.HashSet[String]]
-    files.iterator.flatMap(pathsOf).foreach { path =>
-      wanted.getOrElseUpdate(path.getParent, mutable.HashSet.empty) += path.getName
-    }
-    val (listed, others) = wanted.toVector.partition { case (_, names) => names.size >= MinListed }
-    val unseen = FileSystemThreads.map(listed) { case (directory, names) =>
-      val found = notListed(directory, names)
-      progress.add(found match {
-        case Missing(_) => names.size.toLong
-        case Unknown(paths) => names.size.toLong - paths.size
-      })
-      found
-    }
-    val unknown = others.flatMap { case (directory, names) => names.map(new Path(directory, _)) } ++
-      unseen.collect { case Unknown(paths) => paths }.flatten
-    val lookedUp = FileSystemThreads.map(unknown.grouped(Lookups).toVector) { paths =>
-      val missing = paths.filterNot(exists)
-      progress.add(paths.size.toLong)
-      missing
-    }
-    (unseen.collect { case Missing(paths) => paths } ++ lookedUp).flatten.map(_.toString).sorted
-  }
-
-  private def pathsOf(file: AddFile): Seq[Path] =
-    LogPath.toAbsolute(table, file.path) +: file.deletionVector.flatMap(_.absolutePath(table)).toSeq
-
-  private def notListed(directory: Path, names: mutable.HashSet[String]): Unseen = {
-    val rest = names.clone()
+  private def notListed(wanted: Directory): Unseen = {
+    val Directory(directory, names) = wanted
+    val rest = mutable.HashSet.from(names)
     val limit = ListedPerFile.toLong * names.size + ListedAtLeast
     val isWhole = readNames(directory, limit) { name =>
       rest -= name
@@ -98,7 +77,53 @@ private[restore] final class MissingFiles(table: Path, conf: Configuration) {
   private def fileSystem(path: Path): FileSystem = path.getFileSystem(conf)
 }
 
-private object MissingFiles {
+private[restore] object MissingFiles {
+
+  /** Fewer files are looked up by the driver alone. */
+  private val MinInTasks = 1000
+
+  private val TasksOfSlot = 4
+
+  /**
+   * The paths of the missing files, sorted. Many are looked up by jobs of Spark, which it shows, and which can be
+   * cancelled.
+   */
+  def among(
+      spark: SparkSession,
+      table: Path,
+      conf: Configuration,
+      files: Seq[AddFile]
+  ): Seq[String] = {
+    val directories = directoriesOf(table, files)
+    val missing =
+      if (files.size < MinInTasks) new MissingFiles(conf).among(directories)
+      else {
+        val shared = spark.sparkContext.broadcast(new SerializableConfiguration(conf))
+        val tasks = SessionInternals.leafParallelism(spark) * TasksOfSlot
+        try
+          JobInternals.inExecutors(
+            spark,
+            JobInternals.name("RESTORE", s"find ${files.size} files", table.toString),
+            directories.grouped((directories.size / tasks).max(1)).toSeq
+          )(ofTask => new MissingFiles(shared.value.value).among(ofTask).iterator)
+        finally shared.destroy()
+      }
+    missing.map(_.toString).sorted
+  }
+
+  /** The data files and deletion vector files. */
+  def directoriesOf(table: Path, files: Seq[AddFile]): Seq[Directory] =
+    files.flatMap { file =>
+      LogPath.toAbsolute(table, file.path) +:
+        file.deletionVector.flatMap(_.absolutePath(table)).toSeq
+    }.groupMap(_.getParent)(_.getName)
+      .map { case (directory, names) => Directory(directory, names.distinct) }
+      .toSeq
+
+  /** Wanted files of a directory. */
+  final case class Directory(path: Path, names: Seq[String]) {
+    def paths: Seq[Path] = names.map(new Path(path, _))
+  }
 
   /** The number of files from which on their directory is listed. */
   private val MinListed = 8

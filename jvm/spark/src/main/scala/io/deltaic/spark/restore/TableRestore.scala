@@ -44,7 +44,7 @@ private[spark] object TableRestore {
         new RestoredFiles(log.table, now.files, before.files, needsRowIds(summary))
       }
     }
-    if (!spark.sessionState.conf.ignoreMissingFiles) requireFiles(log, version, restored)
+    if (!spark.sessionState.conf.ignoreMissingFiles) requireFiles(spark, log, version, restored)
     PythonCommand.prepare(
       spark,
       log,
@@ -63,8 +63,13 @@ private[spark] object TableRestore {
     )
   }
 
-  private def requireFiles(log: DeltaLog, version: Long, restored: RestoredFiles): Unit = {
-    val missing = new MissingFiles(log.table, log.conf).among(restored.added)
+  private def requireFiles(
+      spark: SparkSession,
+      log: DeltaLog,
+      version: Long,
+      restored: RestoredFiles
+  ): Unit = {
+    val missing = MissingFiles.among(spark, log.table, log.conf, restored.added)
     if (missing.nonEmpty)
       throw DeltaicException(
         "DELTAIC_RESTORED_FILES_MISSING",

@@ -51,7 +51,8 @@ private[spark] object VectorSettings {
           transaction.spark,
           transaction.log.table,
           transaction.readVersion,
-          transaction.schema
+          transaction.schema,
+          transaction.jobs
         )
       }
     )

@@ -8,25 +8,20 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.spark.sql.deltaic.JobInternals
 import org.slf4j.LoggerFactory
 
-import io.deltaic.log.Progress
 import io.deltaic.spark.util.{FileSystemThreads, LocalFiles}
 
 /**
  * Deletes files by several threads, and several with one request where the file system can do that.
  *
  * A file that cannot be deleted does not keep others from being deleted.
- *
- * @param total the number of files to delete, for the log
  */
-private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration, total: Long) {
+private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration) {
   import FileDeletion._
 
   private val table = paths.table
   private val files = table.getFileSystem(conf)
-  private val threads = FileSystemThreads.count(table)
 
   private val isLocal = LocalFiles.isLocal(table)
   private val localRoot = table.toUri.getPath
@@ -35,25 +30,11 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
   private val failed = new AtomicLong
   private val firstFailure = new AtomicReference[String]
 
-  /** The number of files and directories that existed and are deleted. */
-  def numDeleted: Long = deleted.get
+  /** What has been deleted so far. */
+  def counts: DeletedFiles = DeletedFiles(deleted.get, failed.get, Option(firstFailure.get))
 
-  def numFailed: Long = failed.get
-
-  /** The path of a file that could not be deleted, and why. */
-  def failure: Option[String] = Option(firstFailure.get)
-
-  def deleteFiles(relative: Iterator[String]): Unit =
-    Progress.of(JobInternals.name("VACUUM", "delete files", table.toString), Some(total), "files") {
-      deleteFiles(relative, _)
-    }
-
-  private def deleteFiles(relative: Iterator[String], progress: Progress): Unit = {
-    def attempt(path: String, count: Int)(delete: => Long): Unit = {
-      try { deleted.addAndGet(delete); () }
-      catch { case NonFatal(e) => fail(path, e.toString, count) }
-      progress.add(count.toLong)
-    }
+  /** @param relative the paths of files */
+  def deleteFiles(relative: Iterator[String], threads: Int): Unit = {
     val bulk = files.createBulkDelete(table)
     try {
       val pageSize = bulk.pageSize
@@ -86,6 +67,10 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration,
     if (isDeleted) deleted.incrementAndGet()
   }
 
+  private def attempt(path: String, count: Int)(delete: => Long): Unit =
+    try { deleted.addAndGet(delete); () }
+    catch { case NonFatal(e) => fail(path, e.toString, count) }
+
   private def fail(path: String, reason: String, count: Int): Unit = {
     failed.addAndGet(count.toLong)
     firstFailure.compareAndSet(null, s"$path: $reason")
@@ -110,4 +95,20 @@ private object FileDeletion {
 
   /** How many files a thread takes at a time. */
   private val PathsTaken = 64
+}
+
+/**
+ * @param numDeleted the number of files and directories that existed and are deleted
+ * @param failure the path of a file that could not be deleted, and why
+ */
+private[vacuum] final case class DeletedFiles(
+    numDeleted: Long = 0,
+    numFailed: Long = 0,
+    failure: Option[String] = None
+) {
+  def +(other: DeletedFiles): DeletedFiles = DeletedFiles(
+    numDeleted + other.numDeleted,
+    numFailed + other.numFailed,
+    failure.orElse(other.failure)
+  )
 }

@@ -52,7 +52,7 @@ private[vacuum] final class FilesInUse(
       FilesInUse.Shared(conf, stored.superseded, paths, cutoffMs)
     )
     try {
-      val name = JobInternals.name("vacuum", "files in use", log.table.toString)
+      val name = JobInternals.name("VACUUM", "find files in use", log.table.toString)
       val results = JobInternals.inExecutors(spark, name, stored.slices)(
         FilesInUse.ofSlice(_, shared)
       )

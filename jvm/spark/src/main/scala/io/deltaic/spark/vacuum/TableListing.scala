@@ -58,7 +58,7 @@ private[vacuum] final class TableListing(spark: SparkSession, rule: UnusedRule) 
       // Each job's result is on the driver as a whole.
       level.grouped(DirectoriesPerJob).foreach { part =>
         val tasks = part.grouped(DirectoriesPerTask).toSeq
-        val name = JobInternals.name("vacuum", "listing", table.toString)
+        val name = JobInternals.name("VACUUM", "list directories", table.toString)
         JobInternals.inExecutors(spark, name, tasks)(subtrees(_, shared)).foreach {
           case Left(directory) => unused.addDirectory(directory)
           case Right((path, sizeBytes)) => unused.add(path, sizeBytes)

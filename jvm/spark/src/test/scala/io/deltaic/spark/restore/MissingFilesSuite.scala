@@ -25,7 +25,7 @@ class MissingFilesSuite extends FunSuite {
   private def missing(root: LocalPath, files: Seq[AddFile]): Seq[Set[String]] =
     Seq("file", "listed").map { scheme =>
       val table = new Path(s"$scheme:$root")
-      new MissingFiles(table, conf).among(files).map(new Path(_).getName).toSet
+      new MissingFiles(conf).among(MissingFiles.directoriesOf(table, files)).map(_.getName).toSet
     }
 
   private def create(root: LocalPath, names: Seq[String]): Unit =

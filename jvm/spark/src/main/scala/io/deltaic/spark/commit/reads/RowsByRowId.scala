@@ -25,12 +25,14 @@ import io.deltaic.spark.schema.TableSchema
  * Finds rows in other files by their row IDs, which tasks read (Protocol § Row Tracking).
  *
  * @param schema of a table with row tracking
+ * @param jobs the description of the Spark jobs of a phase of the write
  */
 private[spark] final class RowsByRowId(
     spark: SparkSession,
     table: Path,
     version: Long,
-    schema: TableSchema
+    schema: TableSchema,
+    jobs: String => String
 ) extends RowLookup {
   import RowsByRowId._
 
@@ -68,7 +70,7 @@ private[spark] final class RowsByRowId(
     }.toMap
     val ids = JobInternals.ofPartitions(
       spark,
-      "read the row IDs of deleted rows",
+      jobs("read the row IDs of deleted rows"),
       identified(rows.map(_.file))
     ) { (_, found) =>
       val ids = Array.newBuilder[Long]
@@ -88,7 +90,7 @@ private[spark] final class RowsByRowId(
     val broadcast = spark.sparkContext.broadcast(Ids(ids))
     val found =
       try
-        JobInternals.ofPartitions(spark, "find moved rows by their row IDs", identified(in)) {
+        JobInternals.ofPartitions(spark, jobs("find moved rows by their row IDs"), identified(in)) {
           (_, rows) =>
             val ofPaths = mutable.Map.empty[String, (DeletionVector, DeletionVector)]
             byPath(rows) { path =>
@@ -108,8 +110,9 @@ private[spark] final class RowsByRowId(
             }
         }
       finally broadcast.destroy()
-    val byFile = found.groupMapReduce(_.path)(of => DeletionVector.deserialize(of.positions))(union)
-    val all = found.map(of => DeletionVector.deserialize(of.ordinals)).reduceOption(union)
+    val byFile =
+      found.groupMapReduce(_.path)(of => DeletionVector.deserialize(of.positions))(_.or(_))
+    val all = found.map(of => DeletionVector.deserialize(of.ordinals)).reduceOption(_.or(_))
     val isEachFoundOnce = all.exists(_.cardinality == ids.length.toLong) &&
       byFile.values.map(_.cardinality).sum == ids.length.toLong
     Option.when(isEachFoundOnce)(byFile)
@@ -169,10 +172,5 @@ private object RowsByRowId {
       }
       visit(row)
     }
-  }
-
-  private def union(one: DeletionVector, other: DeletionVector): DeletionVector = {
-    one.or(other)
-    one
   }
 }
