@@ -60,12 +60,18 @@ class DeltaOptimizeBuilder:
         )
         return self
 
-    def executeCompaction(self) -> DataFrame:
+    def executeCompaction(self, *, full: bool = False) -> DataFrame:
         """Write the rows of small and of heavily deleted files to fewer files.
 
         No row changes, and rows keep their order within a file. Statements that change rows
         meanwhile do not fail it. In a clustered table, the rows that have been added since the
         last time are clustered instead.
+
+        Parameters
+        ----------
+        full
+            Whether all rows of a clustered table are clustered again, as by ``OPTIMIZE ... FULL``;
+            delta-spark's builder has no such argument.
 
         Returns
         -------
@@ -77,7 +83,8 @@ class DeltaOptimizeBuilder:
         ------
         InvalidArgumentError
             If the condition of `where` is not one on partition columns, or if the table is
-            clustered and there is one.
+            clustered and there is one; if `full` is not a boolean, or is true for a table that is
+            not clustered.
 
         Notes
         -----
@@ -90,7 +97,9 @@ class DeltaOptimizeBuilder:
         >>> metrics.select("totalConsideredFiles", "totalFilesSkipped").collect()
         [Row(totalConsideredFiles=1, totalFilesSkipped=1)]
         """
-        return self._api.optimize(self._path, self._predicate)
+        if not isinstance(full, bool):
+            raise wrong("full", full, "it is True or False")
+        return self._api.optimize(self._path, self._predicate, is_full=full)
 
     def executeZOrderBy(self, *cols: str) -> DataFrame:
         """Write the rows of each partition in the order of a curve through the values of columns.
@@ -125,7 +134,7 @@ class DeltaOptimizeBuilder:
             raise wrong("cols", cols, "it names at least one column")
         for name in cols:
             require_string("cols", name)
-        return self._api.optimize(self._path, self._predicate, cols)
+        return self._api.optimize(self._path, self._predicate, z_order_by=cols)
 
 
 class TableRewrites(TableDefinition):
@@ -146,3 +155,41 @@ class TableRewrites(TableDefinition):
         ['path', 'metrics']
         """
         return DeltaOptimizeBuilder(self._api("DeltaTable.optimize"), self._path)
+
+    def purge(self, condition: str | None = None) -> DataFrame:
+        """Rewrite the files that hold deleted rows or dropped columns, without these.
+
+        It is ``REORG TABLE ... APPLY (PURGE)``. No row changes. The old files stay for time travel
+        until `vacuum` deletes them.
+
+        Parameters
+        ----------
+        condition
+            Limits it to the partitions for which it is true: a condition on partition columns, as
+            SQL.
+
+        Returns
+        -------
+        DataFrame
+            ``path`` string, ``metrics`` struct, as that of
+            `DeltaOptimizeBuilder.executeCompaction`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If `condition` is not a string, or not a condition on partition columns.
+
+        Notes
+        -----
+        Protocol § Deletion Vectors. delta-spark has the statement only in SQL.
+
+        Examples
+        --------
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> table.delete("id = 3")
+        >>> table.purge().select("metrics.deletionVectorStats.numDeletionVectorsRemoved").first()[0]
+        1
+        """
+        if condition is not None:
+            require_string("condition", condition)
+        return self._api("DeltaTable.purge").purge(self._path, condition)

@@ -161,14 +161,27 @@ class SessionApi:
             row_changes(self._jvm).update(target._jdf, _java(condition), columns, values)
 
     def optimize(
-        self, path: str, predicate: str | None, z_order_by: Sequence[str] = ()
+        self,
+        path: str,
+        predicate: str | None,
+        *,
+        z_order_by: Sequence[str] = (),
+        is_full: bool = False,
     ) -> DataFrame:
         """Compact the files of a table, or order its rows; return the result of the statement."""
         from pyspark.sql import DataFrame
 
         with jvm_errors():
-            result = self._api.optimize(self._session, path, predicate, list(z_order_by))
+            columns = list(z_order_by)
+            result = self._api.optimize(self._session, path, predicate, columns, is_full)
             return DataFrame(result, self._spark)
+
+    def purge(self, path: str, predicate: str | None) -> DataFrame:
+        """Rewrite the files with deleted rows or dropped columns; return the statement's result."""
+        from pyspark.sql import DataFrame
+
+        with jvm_errors():
+            return DataFrame(self._api.purge(self._session, path, predicate), self._spark)
 
     def merge(
         self,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
+from deltaic import DeltaTable
 from deltaic.exceptions import InvalidArgumentError
-from tests.support import log
+from tests.support import change_feed, log
 from tests.support.interleave import committed_meanwhile
 from tests.support.table_builder import build_table, rows_of
 
@@ -90,7 +91,7 @@ def test_dropped_columns_leave_the_files(spark: SparkSession, table: str, mode: 
     spark.sql(f"UPDATE {name} SET p = 7 WHERE id = 3")  # writes a file with row tracking columns
     assert purge(spark, table).numFilesRemoved == 1
     assert purge(spark, table).numFilesRemoved == 0
-    ids = f"SELECT id, _metadata.row_id FROM {name} ORDER BY id"
+    ids = f"SELECT id, _metadata.row_id, _metadata.row_commit_version FROM {name} ORDER BY id"
     before = spark.sql(ids).collect()
     many = len(columns_of(table))
     spark.sql(f"ALTER TABLE {name} DROP COLUMN gone")
@@ -104,6 +105,35 @@ def test_dropped_columns_leave_the_files(spark: SparkSession, table: str, mode: 
         assert rows_of(spark, table) == kept
         assert purge(spark, table).numFilesRemoved == 0
     assert spark.sql(ids).collect() == before
+
+
+def test_change_feed_has_nothing_of_a_purge_and_rows_keep_their_ids(
+    spark: SparkSession, table: str
+) -> None:
+    properties = {"delta.enableChangeDataFeed": "true", "delta.enableRowTracking": "true"}
+    build_table(spark, table, SCHEMA, FILES, properties=properties)
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id IN (3, 13, 14)")
+    spark.sql(f"UPDATE delta.`{table}` SET p = 7 WHERE id = 5")
+    ids = f"SELECT id, _metadata.row_id, _metadata.row_commit_version FROM delta.`{table}`"
+    before, version = spark.sql(ids).collect(), log.newest(table)
+    (result,) = DeltaTable.forPath(spark, table).purge().collect()
+    assert result.metrics.numFilesRemoved > 0 and log.newest(table) == version + 1
+    assert log.last_actions(table, "cdc") == []
+    assert not any(add["dataChange"] for add in log.last_actions(table, "add"))
+    assert change_feed.changes(spark, table, startingVersion=version + 1).collect() == []
+    assert sorted(spark.sql(ids).collect()) == sorted(before)
+
+
+def test_python_selects_partitions(spark: SparkSession, table: str) -> None:
+    build_table(spark, table, SCHEMA, FILES, partition_by=["p"])
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id % 10 = 3")
+    target = DeltaTable.forPath(spark, table)
+    (result,) = target.purge("p = 1").collect()
+    assert result.metrics.numFilesRemoved == 2
+    with pytest.raises(InvalidArgumentError, match="references id"):
+        target.purge("id = 1")
+    with pytest.raises(InvalidArgumentError, match="condition"):
+        target.purge(3)  # type: ignore[arg-type]
 
 
 def test_purge_and_changes_do_not_fail_each_other(spark: SparkSession, table: str) -> None:

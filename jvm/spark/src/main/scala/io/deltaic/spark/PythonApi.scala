@@ -32,7 +32,7 @@ import io.deltaic.spark.commit.{
   PrefetchedState,
   PreparedCommit
 }
-import io.deltaic.spark.optimize.{AutoCompaction, OptimizeRequest}
+import io.deltaic.spark.optimize.{AutoCompaction, OptimizeRequest, PurgeRequest}
 import io.deltaic.spark.restore.TableRestore
 import io.deltaic.spark.scan.files.SnapshotFiles
 import io.deltaic.spark.schema.TableSchema
@@ -260,17 +260,26 @@ object PythonApi {
    * Compacts the files of a table, or orders its rows, in the partitions that the predicate selects unless it is null.
    *
    * @param zOrderBy names of columns; none to compact
+   * @param isFull whether all files of a clustered table are clustered again
    */
   def optimize(
       spark: SparkSession,
       path: String,
       predicate: String,
-      zOrderBy: java.util.List[String]
+      zOrderBy: java.util.List[String],
+      isFull: Boolean
   ): DataFrame =
     JobInternals.calledAs(spark, "DeltaTable.optimize") {
       val columns =
         zOrderBy.asScala.toSeq.map(spark.sessionState.sqlParser.parseMultipartIdentifier)
-      val request = OptimizeRequest(Option(predicate), zOrderBy = columns)
+      val request = OptimizeRequest(Option(predicate), isFull, columns)
+      SessionInternals.run(spark, RewriteTable.of(TableAtPath(path), request))
+    }
+
+  /** REORG with PURGE, in the partitions that the predicate selects unless it is null. */
+  def purge(spark: SparkSession, path: String, predicate: String): DataFrame =
+    JobInternals.calledAs(spark, "DeltaTable.purge") {
+      val request = PurgeRequest(Option(predicate))
       SessionInternals.run(spark, RewriteTable.of(TableAtPath(path), request))
     }
 
