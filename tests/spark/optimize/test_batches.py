@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,7 +12,7 @@ from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
 from tests.support.delta_rs import by_arrow, in_order
 from tests.support.interleave import committed_meanwhile
-from tests.support.jobs import await_tasks
+from tests.support.jobs import await_tasks, most_tasks
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
 
@@ -106,8 +106,8 @@ def test_later_batches_follow_what_others_commit_meanwhile(spark: SparkSession, 
 def test_few_tasks_write_what_many_would(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, FILES, partition_by=["p"])
     before = rows_of(spark, table)
-    tasks = last_job_tasks(spark, lambda: optimize(spark, table), "1")
-    assert tasks == 1
+    with session_settings(spark, {"spark.databricks.delta.optimize.maxThreads": "1"}):
+        assert most_tasks(spark, lambda: optimize(spark, table)) == 1
     assert len(log.active_files(table)) == 4 and rows_of(spark, table) == before
     for wrong in ("0", "few"):
         with (
@@ -115,25 +115,6 @@ def test_few_tasks_write_what_many_would(spark: SparkSession, table: str) -> Non
             pytest.raises(InvalidArgumentError, match="maxThreads"),
         ):
             optimize(spark, table)
-
-
-def last_job_tasks(spark: SparkSession, action: Any, threads: str) -> int:
-    context = spark.sparkContext
-    context.setLocalProperty("spark.jobGroup.id", "few-tasks")
-    try:
-        with session_settings(spark, {"spark.databricks.delta.optimize.maxThreads": threads}):
-            action()
-    finally:
-        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-    context._jsc.sc().listenerBus().waitUntilEmpty()
-    status = context.statusTracker()
-    stages = [
-        stage
-        for job in status.getJobIdsForGroup("few-tasks")
-        for stage in status.getJobInfo(job).stageIds  # type: ignore[union-attr]
-    ]
-    tasks: list[int] = [status.getStageInfo(stage).numTasks for stage in stages]  # type: ignore[union-attr]
-    return max(tasks)
 
 
 def test_cancelled_command_leaves_the_table_as_it_was(spark: SparkSession, table: str) -> None:

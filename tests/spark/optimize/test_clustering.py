@@ -178,6 +178,38 @@ def test_deleted_rows_leave_clustered_files(spark: SparkSession, table: str) -> 
     assert None not in cubes(table)
 
 
+def test_deleted_rows_do_not_pull_other_files_into_a_run(spark: SparkSession, table: str) -> None:
+    """The bound is on what is new, and a file of deleted rows is not."""
+    create(spark, table, "x")
+    for x_from in (0, 50):
+        insert(spark, table, 2_000, x_from=x_from)
+        with session_settings(
+            spark, {"spark.deltaic.optimize.clustering.maxWriteAmplification": "1"}
+        ):
+            cluster(spark, table)
+    assert len(cubes(table)) == 2
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE x < 10")
+    heavy = {add["path"] for add in log.active_files(table) if "deletionVector" in add}
+    before = rows_of(spark, table)
+    cluster(spark, table)
+    assert {remove["path"] for remove in log.last_actions(table, "remove")} == heavy
+    assert rows_of(spark, table) == before
+
+
+def test_python_clusters_all_files(spark: SparkSession, table: str) -> None:
+    create(spark, table, "x")
+    insert(spark, table, 2_000)
+    cluster(spark, table)
+    builder = DeltaTable.forPath(spark, table).optimize()
+    removed = [
+        builder.executeCompaction(full=full).collect()[0].metrics.numFilesRemoved
+        for full in (False, True)
+    ]
+    assert removed[0] == 0 < removed[1]
+    with pytest.raises(InvalidArgumentError, match="full"):
+        builder.executeCompaction(full="yes")  # type: ignore[arg-type]
+
+
 def test_a_purge_leaves_rows_clustered(spark: SparkSession, table: str) -> None:
     create(spark, table)
     insert(spark, table, 2_000)

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from deltaic.exceptions import ConcurrentDeleteDeleteException, ConcurrentModificationError
 from tests.support import change_feed, log
@@ -48,7 +48,10 @@ COMPACTIONS: dict[str, tuple[Sequence[str], str]] = {
     "compaction": ((), "OPTIMIZE {t}"),
     "z-order": ((), "OPTIMIZE {t} ZORDER BY (v, id)"),
     "clustering": (("ALTER TABLE {t} CLUSTER BY (v, id)",), "OPTIMIZE {t}"),
+    "clustering of all": (("ALTER TABLE {t} CLUSTER BY (v, id)",), "OPTIMIZE {t} FULL"),
+    "purge": ((), "REORG TABLE {t} APPLY (PURGE)"),
 }
+IN_ORDER = ("compaction", "purge")
 #: Four files of ten rows, of which one row each is deleted.
 BASE: Rows = {i: "a" for i in range(40) if i % 10 != 7}
 
@@ -106,7 +109,7 @@ def prepare(spark: SparkSession, base: Path, table: str, order: str) -> str:
     log.copy_table(base, table)
     before, compaction = COMPACTIONS[order]
     run(spark, table, before)
-    if order != "compaction" and not row_ids(spark, table):
+    if order not in IN_ORDER and not row_ids(spark, table):
         pytest.skip("without row tracking, it is a conflict")
     return compaction
 
@@ -122,7 +125,7 @@ def test_change_of_rows_follows_a_compaction_that_commits_first(
     with committed_meanwhile(lambda: run(spark, table, [compaction])):
         run(spark, table, [statement])
     assert [log.commit_info(table, version + n)["operation"] for n in (1, 2)] == [
-        "OPTIMIZE", statement.split()[0],
+        compaction.split()[0], statement.split()[0],
     ]  # fmt: skip
     expected = change(BASE)
     assert values(spark, table) == expected
@@ -145,7 +148,7 @@ def test_compaction_follows_a_change_of_rows_that_commits_first(
     statement, change = STATEMENTS[kind]
     with committed_meanwhile(lambda: run(spark, table, [statement])):
         run(spark, table, [compaction])
-    assert log.commit_info(table)["operation"] == "OPTIMIZE"
+    assert log.commit_info(table)["operation"] == compaction.split()[0]
     assert log.newest(table) == version + 2
     assert values(spark, table) == change(BASE)
     require_kept_ids(ids, row_ids(spark, table))
@@ -184,16 +187,34 @@ def test_compaction_loses_to_several_changes(spark: SparkSession, base: Path, ta
         run(spark, table, ["DELETE FROM {t} WHERE id = 3", "UPDATE {t} SET v = 'u' WHERE id = 4"])
 
     with committed_meanwhile(others):
-        run(spark, table, ["OPTIMIZE {t}"])
+        (result,) = spark.sql(f"OPTIMIZE delta.`{table}`").collect()
     (compacted,) = log.last_actions(table, "add")
     lineage = json.loads(compacted["tags"][LINEAGE])
     # The second input was removed by another commit, and three of the others had a vector.
     assert sorted(lineage["rows"]) == [-9, 9, 9, 9]
-    assert len(log.last_actions(table, "remove")) == 3
+    removes = log.last_actions(table, "remove")
+    require_metrics_of(result.metrics, removes, log.commit_info(table)["operationMetrics"])
+    assert len(removes) == 3
     expected = {i: "u" if i == 4 else v for i, v in BASE.items() if i != 3 and not 10 <= i < 20}
     assert values(spark, table) == expected
     run(spark, table, ["OPTIMIZE {t}"])
     assert values(spark, table) == expected
+
+
+def require_metrics_of(result: Row, removes: list[log.Action], history: dict[str, str]) -> None:
+    """Both the result and the history count the files and vectors that the log removes."""
+    sizes = [remove["size"] for remove in removes]
+    vectors = [remove["deletionVector"] for remove in removes if "deletionVector" in remove]
+    assert result.numFilesRemoved == result.filesRemoved.totalFiles == len(removes)
+    assert result.filesRemoved.totalSize == sum(sizes)
+    assert result.filesRemoved.avg == sum(sizes) / len(sizes)
+    assert (result.filesRemoved.min, result.filesRemoved.max) == (min(sizes), max(sizes))
+    found = result.deletionVectorStats
+    assert found.numDeletionVectorsRemoved == len(vectors) > 0
+    assert found.numDeletionVectorRowsRemoved == sum(vector["cardinality"] for vector in vectors)
+    assert history["numRemovedFiles"] == str(len(removes))
+    assert history["numRemovedBytes"] == str(sum(sizes))
+    assert history["numDeletionVectorsRemoved"] == str(len(vectors))
 
 
 @pytest.mark.parametrize("order", COMPACTIONS)

@@ -16,6 +16,7 @@ from deltaic import DeltaTable
 from deltaic.exceptions import InvalidArgumentError, TableStateError
 from tests.support import log
 from tests.support.delta_rs import by_arrow, by_query, in_order
+from tests.support.jobs import most_tasks
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
 
@@ -191,9 +192,9 @@ def test_one_partition_is_written_by_several_tasks(spark: SparkSession, table: s
         "spark.deltaic.optimize.minTaskSize": "64k",
     }
     with session_settings(spark, settings):
-        metrics = optimize(spark, table)
+        assert most_tasks(spark, lambda: optimize(spark, table)) > 8
     adds = log.last_actions(table, "add")
-    assert metrics.numFilesAdded == len(adds) > 3
+    assert len(adds) > 3
     sizes = [add["size"] for add in adds]
     assert all(0.8 * target <= size <= 1.2 * target for size in sizes), sizes
     after = spark.read.format("delta").load(table)

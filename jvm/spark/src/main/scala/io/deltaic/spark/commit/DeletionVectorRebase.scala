@@ -131,8 +131,7 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
         group.flatMap { add =>
           val path = canonical(add.path)
           theirs.get(path).fold(Option(add)) { now =>
-            val deleted = vector(of(add)).minus(vector(of(read(path))))
-            deleted.or(vector(of(now)))
+            val deleted = vector(of(add)).minus(vector(of(read(path)))).or(vector(of(now)))
             // A file with a deletion vector has `numRecords` in its statistics.
             val rows = CommitFiles.rows(add).get
             Option.when(deleted.cardinality < rows)(

@@ -64,11 +64,7 @@ private[spark] final class MovedRowsRebase(
     }
     val lineage = new RebasedLineage(original, left)
     val outputs = changes.adds.map { add =>
-      val rows = byPath.get(add.path).map { rows =>
-        rows.or(vector(of(add)))
-        rows
-      }
-      lineage.of(add) -> rows
+      lineage.of(add) -> byPath.get(add.path).map(_.or(vector(of(add))))
     }
     val (adds, files) = withVectors(outputs)
     (changes.copy(removes = left, adds = adds), files)
@@ -159,11 +155,7 @@ private[spark] final class MovedRowsRebase(
       rows: Seq[RowLookup.RowsInFile]
   ): Map[String, DeletionVector] =
     rows.flatMap(r => moved.positions(r.file.path, r.vector, r.positions))
-      .groupMapReduce { case (add, _) => add.path } { case (_, positions) => positions } {
-        (one, other) =>
-          one.or(other)
-          one
-      }
+      .groupMapReduce { case (add, _) => add.path } { case (_, positions) => positions }(_.or(_))
 
   /** @param byPath the positions of deleted rows in the files that others have moved them to */
   private def follow(
@@ -178,8 +170,7 @@ private[spark] final class MovedRowsRebase(
       changes.removes.exists(r => r.dataChange && gone(rebase.canonical(r.path)))
     val outputs = adds.filter(add => byPath.contains(add.path))
     val (again, files) = withVectors(outputs.map { add =>
-      val deleted = byPath(add.path)
-      deleted.or(vector(of(add)))
+      val deleted = byPath(add.path).or(vector(of(add)))
       add.copy(dataChange = changesData) -> Some(deleted)
     })
     val timestampMs = changes.removes.flatMap(_.deletionTimestampMs).maxOption.getOrElse(0L)

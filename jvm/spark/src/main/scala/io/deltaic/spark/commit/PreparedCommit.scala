@@ -437,7 +437,8 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     if (abandoned) throw noLongerPossible
   }
 
-  private def changes: CommitFiles = synchronized(current)
+  /** The files of the commit, as rebased onto the winning commits so far. */
+  private[spark] def changes: CommitFiles = synchronized(current)
 
   /** The canonical paths of the changes, before and after they followed moved rows. */
   private lazy val originalPaths: Set[String] = rebase.paths(request.changes)

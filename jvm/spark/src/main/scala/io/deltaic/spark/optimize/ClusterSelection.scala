@@ -35,13 +35,15 @@ private[optimize] final class ClusterSelection(
   private val names = RowOrder.names(columns)
 
   /**
-   * The files to rewrite. Files that are clustered by other columns than the current ones stay as they are.
+   * The files to rewrite. Files that are clustered by other columns than the current ones stay as they are, unless many
+   * of their rows are deleted.
    *
    * A small cube is merged as a whole, so that the number of files stays low. Of a large one, the files are merged whose
    * ranges overlap those of the new files.
    */
   def incremental(files: IndexedSeq[AddFile]): IndexedSeq[RewriteCandidate] = {
-    val (added, others) = files.partition(isNew)
+    val (added, marked) = files.partition(ClusterTags.of(_).isEmpty)
+    val (deleted, others) = marked.partition(RewriteCandidate.isHeavilyDeleted(_, settings))
     val clustered = others.filter(ofColumns)
     val newBytes = added.map(RewriteCandidate.required(_).liveBytes).sum
     val overlapping = overlaps(added, clustered)
@@ -55,7 +57,7 @@ private[optimize] final class ClusterSelection(
       left -= bytes(cube)
       left >= 0
     }
-    (added ++ merged.flatten).map(RewriteCandidate.required)
+    (added ++ deleted ++ merged.flatten).map(RewriteCandidate.required)
   }
 
   /** The metrics of the result, as delta-spark names them. */
@@ -72,9 +74,6 @@ private[optimize] final class ClusterSelection(
 
   private def sizes(files: Seq[AddFile]): Map[String, Any] =
     Map("numFiles" -> files.size, "size" -> bytes(files))
-
-  private def isNew(file: AddFile): Boolean =
-    ClusterTags.of(file).isEmpty || RewriteCandidate.isHeavilyDeleted(file, settings)
 
   private def ofColumns(file: AddFile): Boolean = ClusterTags.of(file).exists(_.columns == names)
 

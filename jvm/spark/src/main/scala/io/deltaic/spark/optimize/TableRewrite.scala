@@ -76,8 +76,7 @@ private[spark] final class TableRewrite(
       // All read the same version, so that what others have committed since is checked for conflicts.
       rewritten(if (i == 0) transaction else newTransaction(), batch)
     }
-    val inputs = committed.flatMap(_.removes).map(_.path).toSet
-    val removed = groups.flatMap(_.files).filter(file => inputs(file.path))
+    val removed = committed.flatMap(_.removes).map(_.restored)
     RewriteMetrics(
       startedAtMs,
       considered,
@@ -135,7 +134,7 @@ private[spark] final class TableRewrite(
         rebaseSettings = VectorSettings.rebaseSettingsOfMoves(transaction)
           .filter(order.isEmpty || _.lookup.isDefined)
       )
-      changes
+      transaction.committedFiles
     } catch {
       case e: Throwable =>
         val left = e match {
