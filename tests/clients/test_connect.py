@@ -113,6 +113,32 @@ result = {
     assert log.commit_info(changed, 6)["operationMetrics"]["numSourceRows"] == "2"
 
 
+def test_client_maintains_a_table(client: SparkProcess, name: str, changed: str) -> None:
+    code = """
+from pyspark.sql import functions as F
+metrics = lambda statement: spark.sql(statement.replace("{t}", t)).first().metrics.asDict()
+result = {
+    "purge": metrics("REORG TABLE {t} APPLY (PURGE)")["numFilesRemoved"],
+    "z-order": metrics("OPTIMIZE {t} ZORDER BY (id)")["zOrderStats"].strategyName,
+    "optimize": metrics("OPTIMIZE {t}")["numFilesAdded"],
+    "rows": [list(row) for row in spark.table(t).orderBy("id").collect()],
+    "dry run": spark.sql(f"VACUUM {t} DRY RUN").columns,
+    "vacuum": spark.sql(f"VACUUM delta.`{path}` LITE").first().path,
+    "restore": spark.sql(f"RESTORE TABLE {t} TO VERSION AS OF 1").first().num_restored_files,
+    "restored": [row.id for row in spark.table(t).orderBy("id").collect()],
+    "history": [r.operation for r in spark.sql(f"DESCRIBE HISTORY {t} LIMIT 5").collect()],
+}
+"""
+    found = client.run(code, t=name, path=changed)
+    assert found["purge"] > 0 and found["restore"] > 0
+    assert (found["z-order"], found["optimize"]) == ("all", 0)
+    assert found["rows"] == [*ROWS, [7, "c", 70, None]]
+    assert found["dry run"][0] == "path"
+    assert found["vacuum"] == f"file:{changed}"
+    assert found["restored"] == [1, 2, 3]
+    assert found["history"] == ["RESTORE", "VACUUM END", "VACUUM START", "OPTIMIZE", "REORG"]
+
+
 FEEDS = {
     "function": "spark.sql(f\"SELECT * FROM table_changes('{t}', 5)\")",
     "option, by path": (
@@ -173,10 +199,16 @@ result = [sorted(row._change_type for row in feed.collect()), within]
             "23001",
         ),
         (
-            "spark.sql(f'OPTIMIZE {t}')",
+            "spark.sql(f'REORG TABLE {t} APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))')",
             "AnalysisException",
             "DELTAIC_COMMAND_UNSUPPORTED",
             "0A000",
+        ),
+        (
+            "spark.sql(f'VACUUM {t} RETAIN 0 HOURS')",
+            "AnalysisException",
+            "DELTAIC_VACUUM_RETENTION_TOO_SHORT",
+            "42616",
         ),
     ],
 )

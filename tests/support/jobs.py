@@ -18,6 +18,18 @@ _SOON_S = 120.0
 
 def jobs_of(spark: SparkSession, action: Callable[[], Any]) -> int:
     """Run an action on this thread and return the number of jobs that it started."""
+    return len(_started(spark, action))
+
+
+def most_tasks(spark: SparkSession, action: Callable[[], Any]) -> int:
+    """Run an action on this thread and return how many tasks its largest stage has."""
+    status = spark.sparkContext.statusTracker()
+    jobs = [status.getJobInfo(job) for job in _started(spark, action)]
+    stages = [status.getStageInfo(s) for job in jobs if job is not None for s in job.stageIds]
+    return max(stage.numTasks for stage in stages if stage is not None)
+
+
+def _started(spark: SparkSession, action: Callable[[], Any]) -> list[int]:
     context = spark.sparkContext
     group = f"counted-{next(_groups)}"
     context.setJobGroup(group, group)
@@ -27,7 +39,7 @@ def jobs_of(spark: SparkSession, action: Callable[[], Any]) -> int:
         context._jsc.clearJobGroup()
     # Jobs are counted by a listener, which learns of them some time later.
     context._jsc.sc().listenerBus().waitUntilEmpty()
-    return len(context.statusTracker().getJobIdsForGroup(group))
+    return context.statusTracker().getJobIdsForGroup(group)
 
 
 def await_tasks() -> None:

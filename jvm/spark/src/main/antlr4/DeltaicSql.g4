@@ -16,6 +16,7 @@ statement
     | OPTIMIZE target FULL? (WHERE predicate)? (ZORDER BY columns)?              # optimizeTable
     | REORG TABLE? target (WHERE predicate)? APPLY '(' PURGE ')'                 # purgeTable
     | REORG table=rest? APPLY '(' UPGRADE rest                 # reorganizeTable
+    | REORG table=rest? APPLY '(' PURGE ')'                    # reorganizeTable
     | REORG table=rest? APPLY applied=rest                     # reorganizeTable
     | REORG table=rest                                         # reorganizeTable
     | RESTORE TABLE? table=name TO? FOR? asOf                  # restore

@@ -74,17 +74,21 @@ final class DeletionVector private (
   }
 
   /**
-   * Also marks the rows of `other` as deleted. `other` is unchanged and shares nothing with this.
+   * Also marks the rows of `other` as deleted, and returns this vector. `other` is unchanged and
+   * shares nothing with this.
    */
-  def or(other: DeletionVector): Unit = if (other ne this) {
-    var i = 0
-    while (i < other.bucketCount) {
-      val at = indexOf(other.keys(i))
-      if (at >= 0) buckets(at).or(other.buckets(i))
-      else insert(-at - 1, other.keys(i), other.buckets(i).clone())
-      i += 1
+  def or(other: DeletionVector): this.type = {
+    if (other ne this) {
+      var i = 0
+      while (i < other.bucketCount) {
+        val at = indexOf(other.keys(i))
+        if (at >= 0) buckets(at).or(other.buckets(i))
+        else insert(-at - 1, other.keys(i), other.buckets(i).clone())
+        i += 1
+      }
+      optimized = false
     }
-    optimized = false
+    this
   }
 
   /** Removes the rows of `other`: the remaining rows are those that only this vector deletes. */

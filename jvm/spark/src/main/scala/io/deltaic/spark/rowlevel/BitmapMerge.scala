@@ -198,9 +198,7 @@ private[rowlevel] final case class BitmapMerge(
     }
     val (deleted, _) = union(touched.deleted)
     val (updated, numUpdates) = union(touched.updated)
-    val all = new DeletionVector
-    all.or(deleted)
-    all.or(updated)
+    val all = deleted.copy().or(updated)
     // Spark checks for rows with two matches within a task, but a skewed source is split over several tasks.
     if (all.cardinality < deleted.cardinality + numUpdates) throw WriteInternals.matchedTwice
     touched.before.foreach(vector => all.or(read(touched.path, Bitmap.Stored(vector))))

@@ -151,17 +151,12 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
       if (statement.UPGRADE != null)
         throw UnsupportedOperation.command("REORG ... UPGRADE UNIFORM")
       val table = Option(statement.table).fold("no table")(text)
-      val reason = Option(statement.applied).map(text) match {
-        case None => s"there is no APPLY (PURGE) after $table"
-        case Some(applied) if isPurge(applied) =>
-          s"$table is not a table with an optional condition"
-        case Some(applied) => s"APPLY $applied is not supported for $table"
-      }
+      val reason =
+        if (statement.PURGE != null) s"$table is not a table with an optional condition"
+        else if (statement.APPLY == null) s"there is no APPLY (PURGE) after $table"
+        else s"APPLY ${text(statement.applied)} is not supported for $table"
       throw DeltaicException("DELTAIC_REORG_INVALID", Map("reason" -> reason))
     }
-
-    private def isPurge(applied: String): Boolean =
-      applied.matches("(?i)\\s*\\(\\s*PURGE\\s*\\)\\s*")
 
     override def visitUnsupportedCommand(statement: UnsupportedCommandContext): LogicalPlan = {
       val words = statement.unsupported
