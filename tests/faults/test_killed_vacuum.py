@@ -14,9 +14,8 @@ from pyspark.sql import SparkSession
 from tests.support import log
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess, SparkProcessError
-from tests.support.vacuumed import changed_table, needed, stored
+from tests.support.vacuumed import UNCHECKED, changed_table, needed, stored
 
-UNCHECKED = {"spark.deltaic.retentionDurationCheck.enabled": "false"}
 GARBAGE = 20_000
 
 

@@ -15,9 +15,8 @@ from tests.support import log
 from tests.support.quick import quick_and_thorough
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess, SparkProcessError
-from tests.support.vacuumed import aged_copy, changed_table, litter, stored
+from tests.support.vacuumed import UNCHECKED, aged_copy, changed_table, litter, stored
 
-UNCHECKED = {"spark.deltaic.retentionDurationCheck.enabled": "false"}
 VACUUM = """
 spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
 # By default it lists a directory in 10,000 tasks.

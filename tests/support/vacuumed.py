@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -12,12 +13,17 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from tests.support import log
+from tests.support.jobs import await_tasks
 from tests.support.session_settings import session_settings
+from tests.support.table_builder import build_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HOUR_MS = 3_600_000
+
+#: Lets a retention be shorter than the table's.
+UNCHECKED = {"spark.deltaic.retentionDurationCheck.enabled": "false"}
 
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 
@@ -45,6 +51,21 @@ def changed_table(spark: SparkSession, path: str, **properties: str) -> str:
         spark.sql(f"DELETE FROM {name} WHERE _p = 'a b'")
         spark.sql(f"INSERT INTO {name} VALUES (5000, 'a b')")
     return path
+
+
+#: So many files that VACUUM deletes them, and RESTORE looks for them, by jobs.
+COPIES = [f"copy-{n}.parquet" for n in range(1200)]
+
+
+def table_of_many_files(spark: SparkSession, path: str) -> None:
+    """Create a table whose version 1 has 1,201 files of a row, and whose version 2 has none."""
+    build_table(spark, path, "id INT", [[(1,)]], deletion_vectors=False)
+    (add,) = log.active_files(path)
+    for name in COPIES:
+        shutil.copy(log.data_path(path, add), Path(path, name))
+    await_tasks()
+    log.write_commit(path, 1, *({"add": {**add, "path": name}} for name in COPIES))
+    spark.sql(f"DELETE FROM delta.`{path}`")
 
 
 def litter(table: str) -> set[str]:

@@ -14,12 +14,11 @@ from tests.support import log
 from tests.support.interleave import committed_meanwhile
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
-from tests.support.vacuumed import backdate, changed_table, needed, stored, vector_file
+from tests.support.vacuumed import UNCHECKED, backdate, changed_table, needed, stored, vector_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-UNCHECKED = {"spark.deltaic.retentionDurationCheck.enabled": "false"}
 FILES = [[(n * 10 + i, n) for i in range(10)] for n in range(4)]
 
 

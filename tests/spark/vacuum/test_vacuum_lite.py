@@ -15,13 +15,12 @@ from deltaic.exceptions import TableStateError
 from tests.support import log
 from tests.support.maintenance import await_maintenance
 from tests.support.session_settings import session_settings
-from tests.support.vacuumed import aged_copy, changed_table, litter, needed, stored
+from tests.support.vacuumed import UNCHECKED, aged_copy, changed_table, litter, needed, stored
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 INLINE = {"spark.deltaic.maintenance.background": "false"}
-UNCHECKED = {"spark.deltaic.retentionDurationCheck.enabled": "false"}
 
 
 def info(table: str) -> dict[str, Any]:

@@ -12,12 +12,10 @@ import pytest
 from deltaic.exceptions import DeltaError, TableStateError
 from tests.support import log
 from tests.support.session_settings import session_settings
-from tests.support.vacuumed import changed_table
+from tests.support.vacuumed import UNCHECKED, changed_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-UNCHECKED = {"spark.deltaic.retentionDurationCheck.enabled": "false"}
 
 
 def read(spark: SparkSession, table: str, version: int) -> int:

@@ -8,31 +8,81 @@ import scala.collection.mutable
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals}
-import org.apache.spark.util.SerializableConfiguration
+import org.apache.spark.sql.deltaic.JobInternals
 
 import io.deltaic.protocol.{AddFile, LogPath}
-import io.deltaic.spark.util.{FileSystemThreads, LocalFiles}
+import io.deltaic.spark.util.{FileSystemTasks, FileSystemThreads, LocalFiles}
 
 /**
  * Finds the data files and deletion vector files that no longer exist. A directory with several of them is listed: a
  * page of a listing has a thousand names, and costs an object store as much as the status of one file. The listing of
- * a directory with many other files is given up, and the rest of its files are looked up one by one, by many threads.
+ * a directory with many other files is given up, and the rest of its files are looked up one by one.
  */
+private[restore] object MissingFiles {
+
+  /** The number of files from which on their directory is listed. */
+  private val MinListed = 8
+
+  /** How many names of a directory are read at most for each wanted file, and besides. */
+  private val ListedPerFile = 20
+  private val ListedAtLeast = 1000
+
+  /** The maximum number of files of a directory that one thread looks up. */
+  private val Lookups = 16
+
+  /** The paths of the missing files, sorted. */
+  def among(
+      spark: SparkSession,
+      table: Path,
+      conf: Configuration,
+      files: Seq[AddFile]
+  ): Seq[String] = {
+
+    def each[B](directories: Seq[Directory])(f: (MissingFiles, Directory) => B): Seq[B] =
+      FileSystemTasks(
+        spark,
+        JobInternals.name("RESTORE", "find missing files", table.toString),
+        table,
+        conf,
+        directories.toIndexedSeq,
+        (_: Directory).names.size
+      ) { (conf, some, threads) =>
+        val missing = new MissingFiles(conf)
+        FileSystemThreads.map(some.toVector, threads)(f(missing, _))
+      }.flatten
+
+    val (large, small) = directoriesOf(table, files).partition(_.names.size >= MinListed)
+    val listed = each(large)(_.list(_))
+    val unknown = (small ++ listed.map(_.unknown)).flatMap(_.cut(Lookups))
+    val lookedUp = each(unknown)(_.lookUp(_))
+    (listed.map(_.missing) ++ lookedUp).flatMap(_.paths).map(_.toString).sorted
+  }
+
+  /** The wanted files by their directories. */
+  private def directoriesOf(table: Path, files: Seq[AddFile]): Seq[Directory] =
+    files.flatMap { file =>
+      LogPath.toAbsolute(table, file.path) +:
+        file.deletionVector.flatMap(_.absolutePath(table)).toSeq
+    }.groupMap(_.getParent)(_.getName)
+      .map { case (directory, names) => Directory(directory, names.distinct) }
+      .toSeq
+
+  /** Some files of a directory. */
+  private[restore] final case class Directory(path: Path, names: Seq[String]) {
+    def paths: Seq[Path] = names.map(new Path(path, _))
+
+    def cut(maxNames: Int): Seq[Directory] =
+      names.grouped(maxNames).map(Directory(path, _)).toSeq
+  }
+
+  /** @param unknown files that may exist */
+  private[restore] final case class Listed(missing: Directory, unknown: Directory)
+}
+
 private[restore] final class MissingFiles(conf: Configuration) {
   import MissingFiles._
 
-  /** The missing files, in no order. */
-  def among(directories: Seq[Directory]): Seq[Path] = {
-    val (listed, others) = directories.partition(_.names.size >= MinListed)
-    val unseen = FileSystemThreads.map(listed)(notListed)
-    val unknown = others.flatMap(_.paths) ++ unseen.collect { case Unknown(paths) => paths }.flatten
-    val lookedUp =
-      FileSystemThreads.map(unknown.grouped(Lookups).toVector)(_.filterNot(exists))
-    (unseen.collect { case Missing(paths) => paths } ++ lookedUp).flatten
-  }
-
-  private def notListed(wanted: Directory): Unseen = {
+  def list(wanted: Directory): Listed = {
     val Directory(directory, names) = wanted
     val rest = mutable.HashSet.from(names)
     val limit = ListedPerFile.toLong * names.size + ListedAtLeast
@@ -40,9 +90,12 @@ private[restore] final class MissingFiles(conf: Configuration) {
       rest -= name
       rest.nonEmpty
     }
-    val paths = rest.iterator.map(new Path(directory, _)).toVector
-    if (isWhole) Missing(paths) else Unknown(paths)
+    val (others, none) = (Directory(directory, rest.toVector), Directory(directory, Nil))
+    if (isWhole) Listed(others, none) else Listed(none, others)
   }
+
+  def lookUp(wanted: Directory): Directory =
+    wanted.copy(names = wanted.names.filterNot(name => exists(new Path(wanted.path, name))))
 
   /** Calls `isOpen` with names in the directory until it returns false. False if there are more names than the limit. */
   private def readNames(directory: Path, limit: Long)(isOpen: String => Boolean): Boolean = {
@@ -75,69 +128,4 @@ private[restore] final class MissingFiles(conf: Configuration) {
     else fileSystem(path).exists(path)
 
   private def fileSystem(path: Path): FileSystem = path.getFileSystem(conf)
-}
-
-private[restore] object MissingFiles {
-
-  /** Fewer files are looked up by the driver alone. */
-  private val MinInTasks = 1000
-
-  private val TasksOfSlot = 4
-
-  /**
-   * The paths of the missing files, sorted. Many are looked up by jobs of Spark, which it shows, and which can be
-   * cancelled.
-   */
-  def among(
-      spark: SparkSession,
-      table: Path,
-      conf: Configuration,
-      files: Seq[AddFile]
-  ): Seq[String] = {
-    val directories = directoriesOf(table, files)
-    val missing =
-      if (files.size < MinInTasks) new MissingFiles(conf).among(directories)
-      else {
-        val shared = spark.sparkContext.broadcast(new SerializableConfiguration(conf))
-        val tasks = SessionInternals.leafParallelism(spark) * TasksOfSlot
-        try
-          JobInternals.inExecutors(
-            spark,
-            JobInternals.name("RESTORE", s"find ${files.size} files", table.toString),
-            directories.grouped((directories.size / tasks).max(1)).toSeq
-          )(ofTask => new MissingFiles(shared.value.value).among(ofTask).iterator)
-        finally shared.destroy()
-      }
-    missing.map(_.toString).sorted
-  }
-
-  /** The data files and deletion vector files. */
-  def directoriesOf(table: Path, files: Seq[AddFile]): Seq[Directory] =
-    files.flatMap { file =>
-      LogPath.toAbsolute(table, file.path) +:
-        file.deletionVector.flatMap(_.absolutePath(table)).toSeq
-    }.groupMap(_.getParent)(_.getName)
-      .map { case (directory, names) => Directory(directory, names.distinct) }
-      .toSeq
-
-  /** Wanted files of a directory. */
-  final case class Directory(path: Path, names: Seq[String]) {
-    def paths: Seq[Path] = names.map(new Path(path, _))
-  }
-
-  /** The number of files from which on their directory is listed. */
-  private val MinListed = 8
-
-  /** How many names of a directory are read at most for each wanted file, and besides. */
-  private val ListedPerFile = 20
-  private val ListedAtLeast = 1000
-
-  /** The number of files that a task looks up one by one. */
-  private val Lookups = 16
-
-  private sealed trait Unseen
-  private final case class Missing(paths: Seq[Path]) extends Unseen
-
-  /** Files that may exist. */
-  private final case class Unknown(paths: Seq[Path]) extends Unseen
 }

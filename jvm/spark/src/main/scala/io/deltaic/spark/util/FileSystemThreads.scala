@@ -52,11 +52,11 @@ private[spark] object FileSystemThreads {
   }
 
   /** The results in the order of the items; see [[foreach]]. */
-  def map[A, B](items: Seq[A])(f: A => B): Seq[B] =
+  def map[A, B](items: Seq[A], threads: Int)(f: A => B): Seq[B] =
     if (items.size < 2) items.map(f)
     else {
       val results = new Array[Any](items.size)
-      foreach(items.iterator.zipWithIndex, math.min(Remote, items.size)) { case (item, i) =>
+      foreach(items.iterator.zipWithIndex, math.min(threads, items.size)) { case (item, i) =>
         results(i) = f(item)
       }
       results.toSeq.asInstanceOf[Seq[B]]

@@ -8,16 +8,67 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.JobInternals
 import org.slf4j.LoggerFactory
 
-import io.deltaic.spark.util.{FileSystemThreads, LocalFiles}
+import io.deltaic.spark.util.{FileSystemTasks, FileSystemThreads, LocalFiles}
+
+/** Deletes the files that VACUUM has found: many by a job of Spark. */
+private[vacuum] final class UnusedFileDeletion(
+    spark: SparkSession,
+    paths: TablePaths,
+    conf: Configuration
+) {
+
+  def deleteFiles(relative: IndexedSeq[String]): DeletedFiles = {
+    val paths = this.paths
+    FileSystemTasks(
+      spark,
+      JobInternals.name("VACUUM", s"delete ${relative.size} files", paths.table.toString),
+      paths.table,
+      conf,
+      relative,
+      (_: String) => 1
+    ) { (conf, files, threads) =>
+      val deletion = new FileDeletion(paths, conf)
+      deletion.deleteFiles(files, threads)
+      deletion.counts
+    }.foldLeft(DeletedFiles())(_ + _)
+  }
+
+  /** Deletes directories that are empty; one into which a file was written meanwhile stays. */
+  def deleteDirectories(relative: Seq[String]): DeletedFiles = {
+    val deletion = new FileDeletion(paths, conf)
+    deletion.deleteDirectories(relative)
+    deletion.counts
+  }
+}
+
+/**
+ * What has been deleted. A task that is run again finds less.
+ *
+ * @param numDeleted the number of files and directories that existed and are deleted
+ * @param failure the path of a file that could not be deleted, and why
+ */
+private[vacuum] final case class DeletedFiles(
+    numDeleted: Long = 0,
+    numFailed: Long = 0,
+    failure: Option[String] = None
+) {
+  def +(other: DeletedFiles): DeletedFiles = DeletedFiles(
+    numDeleted + other.numDeleted,
+    numFailed + other.numFailed,
+    failure.orElse(other.failure)
+  )
+}
 
 /**
  * Deletes files by several threads, and several with one request where the file system can do that.
  *
  * A file that cannot be deleted does not keep others from being deleted.
  */
-private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration) {
+private final class FileDeletion(paths: TablePaths, conf: Configuration) {
   import FileDeletion._
 
   private val table = paths.table
@@ -33,7 +84,7 @@ private[vacuum] final class FileDeletion(paths: TablePaths, conf: Configuration)
   /** What has been deleted so far. */
   def counts: DeletedFiles = DeletedFiles(deleted.get, failed.get, Option(firstFailure.get))
 
-  /** @param relative the paths of files */
+  /** Deletes files, by several threads at a time. */
   def deleteFiles(relative: Iterator[String], threads: Int): Unit = {
     val bulk = files.createBulkDelete(table)
     try {
@@ -95,20 +146,4 @@ private object FileDeletion {
 
   /** How many files a thread takes at a time. */
   private val PathsTaken = 64
-}
-
-/**
- * @param numDeleted the number of files and directories that existed and are deleted
- * @param failure the path of a file that could not be deleted, and why
- */
-private[vacuum] final case class DeletedFiles(
-    numDeleted: Long = 0,
-    numFailed: Long = 0,
-    failure: Option[String] = None
-) {
-  def +(other: DeletedFiles): DeletedFiles = DeletedFiles(
-    numDeleted + other.numDeleted,
-    numFailed + other.numFailed,
-    failure.orElse(other.failure)
-  )
 }

@@ -1,16 +1,13 @@
 package io.deltaic.spark.vacuum
 
-import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals, WriteInternals}
-import org.apache.spark.util.SerializableConfiguration
+import org.apache.spark.sql.deltaic.WriteInternals
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log.{FileNames, LastVacuumInfo, LogStore}
 import io.deltaic.protocol.{Action, AddFile}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.Message
-import io.deltaic.spark.util.FileSystemThreads
 
 /**
  * A VACUUM whose files have been found. Python commits its start, lets it delete the files, and commits its end.
@@ -44,13 +41,13 @@ final class VacuumRun private[vacuum] (
    * @return how many there were, how many could not be deleted, and why the first of them could not
    */
   def delete(): String = {
-    val conf = WriteInternals.hadoopConf(spark, Map.empty)
-    val added = addedMeanwhile()
-    val files = if (added.size == 0) unused.paths() else unused.paths().filterNot(added.contains)
-    val ofFiles = VacuumRun.deleteFiles(spark, paths, conf, files, unused.numFiles)
-    val ofDirectories = new FileDeletion(paths, conf)
-    ofDirectories.deleteDirectories(unused.directories)
-    val deleted = ofFiles + ofDirectories.counts
+    val deletion =
+      new UnusedFileDeletion(spark, paths, WriteInternals.hadoopConf(spark, Map.empty))
+    val ofFiles = unused.paths().grouped(VacuumRun.FilesAtOnce).map { files =>
+      val added = addedMeanwhile()
+      deletion.deleteFiles(files.filterNot(added.contains).toIndexedSeq)
+    }.foldLeft(DeletedFiles())(_ + _)
+    val deleted = ofFiles + deletion.deleteDirectories(unused.directories)
     logger.info(
       "Table {}: VACUUM has deleted {} files and directories of {} bytes",
       log.table,
@@ -64,14 +61,17 @@ final class VacuumRun private[vacuum] (
     ).toString
   }
 
+  private val addedSince = new PathHashes
+  private var lastVersion = snapshot.version
+
   /** The files that commits since have added: RESTORE adds files again that were unused before. */
   private def addedMeanwhile(): PathHashes = {
-    val added = new PathHashes
     val newest = log.latest().version
-    if (newest > snapshot.version)
-      new CommitActions(log).map(snapshot.version + 1, newest)(addedBy)
-        .foreach(_.foreach(added.addHash))
-    added
+    if (newest > lastVersion)
+      new CommitActions(log).map(lastVersion + 1, newest)(addedBy)
+        .foreach(_.foreach(addedSince.addHash))
+    lastVersion = newest
+    addedSince
   }
 
   private def addedBy(actions: Iterator[Action]): Array[Long] =
@@ -97,41 +97,6 @@ final class VacuumRun private[vacuum] (
 private object VacuumRun {
   private val logger = LoggerFactory.getLogger(classOf[VacuumRun])
 
-  /** Fewer files are deleted by the driver alone. */
-  private val MinInTasks = 1000L
-
-  /** The paths of so many files are in memory. */
-  private val FilesPerJob = 100000
-  private val TasksOfSlot = 4
-
-  /** A store slows down a client that deletes from too many places. */
-  private val ThreadsOfTask = 2
-
-  /** Many are deleted by jobs of Spark, which it shows, and which can be cancelled. */
-  private def deleteFiles(
-      spark: SparkSession,
-      paths: TablePaths,
-      conf: Configuration,
-      files: Iterator[String],
-      numFiles: Long
-  ): DeletedFiles =
-    if (numFiles < MinInTasks) {
-      val deletion = new FileDeletion(paths, conf)
-      deletion.deleteFiles(files, FileSystemThreads.count(paths.table))
-      deletion.counts
-    } else {
-      val shared = spark.sparkContext.broadcast(new SerializableConfiguration(conf))
-      val phase = JobInternals.name("VACUUM", s"delete $numFiles files", paths.table.toString)
-      val tasks = SessionInternals.leafParallelism(spark) * TasksOfSlot
-      try
-        files.grouped(FilesPerJob).map { ofJob =>
-          JobInternals.inExecutors(spark, phase, ofJob.grouped(ofJob.size / tasks + 1).toSeq) {
-            ofTask =>
-              val deletion = new FileDeletion(paths, shared.value.value)
-              deletion.deleteFiles(ofTask.iterator, ThreadsOfTask)
-              Iterator.single(deletion.counts)
-          }.foldLeft(DeletedFiles())(_ + _)
-        }.foldLeft(DeletedFiles())(_ + _)
-      finally shared.destroy()
-    }
+  /** The maximum number of files of a job, whose paths are in memory. */
+  private val FilesAtOnce = 100000
 }

@@ -3,12 +3,15 @@ package io.deltaic.spark.restore
 import java.nio.file.{Files, Path => LocalPath}
 
 import munit.FunSuite
+import org.apache.commons.io.FileUtils
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path, RawLocalFileSystem}
+import org.apache.spark.sql.classic
 
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
+import io.deltaic.spark.util.LocalSpark
 
-class MissingFilesSuite extends FunSuite {
+class MissingFilesSuite extends FunSuite with LocalSpark {
 
   /** Local files, by the scheme of a store that Hadoop lists. */
   private val conf = new Configuration
@@ -16,8 +19,10 @@ class MissingFilesSuite extends FunSuite {
 
   private val folder = FunFixture[LocalPath](
     _ => Files.createTempDirectory("missing"),
-    path => path.toFile.listFiles.foreach(_.delete())
+    path => FileUtils.deleteDirectory(path.toFile)
   )
+
+  private def session = spark.asInstanceOf[classic.SparkSession]
 
   private def add(name: String, vector: Option[DeletionVectorDescriptor] = None): AddFile =
     AddFile(name, Map.empty, 1, 1, dataChange = true, deletionVector = vector)
@@ -25,13 +30,13 @@ class MissingFilesSuite extends FunSuite {
   private def missing(root: LocalPath, files: Seq[AddFile]): Seq[Set[String]] =
     Seq("file", "listed").map { scheme =>
       val table = new Path(s"$scheme:$root")
-      new MissingFiles(conf).among(MissingFiles.directoriesOf(table, files)).map(_.getName).toSet
+      MissingFiles.among(session, table, conf, files).map(new Path(_).getName).toSet
     }
 
   private def create(root: LocalPath, names: Seq[String]): Unit =
     names.foreach(name => Files.createFile(root.resolve(name)))
 
-  for (count <- Seq(1, 7, 8, 300))
+  for (count <- Seq(1, 7, 8, 300, 2500))
     folder.test(s"some of $count files are missing") { root =>
       val names = (0 until count).map(n => s"$n.parquet")
       val (there, gone) = names.partition(_.hashCode % 3 == 0)
@@ -44,6 +49,15 @@ class MissingFilesSuite extends FunSuite {
     val names = (0 until 10).map(n => s"$n.parquet")
     create(root, names.tail)
     assertEquals(missing(root, names.map(add(_))).distinct, Seq(Set(names.head)))
+  }
+
+  folder.test("many files of many directories are looked up by a job") { root =>
+    val names = (0 until 2400).map(n => s"p=${n % 400}/$n.parquet")
+    names.zipWithIndex.filter(_._2 % 3 > 0).foreach { case (name, _) =>
+      Files.createDirectories(root.resolve(name).getParent)
+      Files.createFile(root.resolve(name))
+    }
+    assertEquals(missing(root, names.map(add(_))).map(_.size), Seq(800, 800))
   }
 
   folder.test("all files of a directory that does not exist are missing") { root =>

@@ -1,0 +1,93 @@
+"""VACUUM and RESTORE of so many files that jobs delete them or look for them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from deltaic.exceptions import DeltaError, TableStateError
+from tests.support import log
+from tests.support.jobs import await_tasks
+from tests.support.session_settings import session_settings
+from tests.support.table_builder import build_table
+from tests.support.vacuumed import COPIES, UNCHECKED, backdate, table_of_many_files
+
+
+def garbage(table: str, count: int) -> Path:
+    folder = Path(table, "p=garbage")
+    folder.mkdir()
+    for n in range(count):
+        (folder / f"part-{n}.parquet").touch()
+    backdate(table, 500)
+    return folder
+
+
+def test_missing_files_are_named(spark: SparkSession, table: str) -> None:
+    table_of_many_files(spark, table)
+    gone = (COPIES[3], COPIES[1111])
+    for name in gone:
+        Path(table, name).unlink()
+    with pytest.raises(TableStateError) as raised:
+        spark.sql(f"RESTORE TABLE delta.`{table}` TO VERSION AS OF 1")
+    assert raised.value.parameters["count"] == "2"
+    assert all(name in raised.value.parameters["files"] for name in gone)
+    assert log.newest(table) == 2
+
+
+def test_files_are_counted_and_what_cannot_be_deleted_is_an_error(
+    spark: SparkSession, table: str
+) -> None:
+    table_of_many_files(spark, table)
+    folder = garbage(table, 2000)
+    # To the file system, no file; an inventory may say otherwise.
+    (folder / "stuck.parquet" / "below").mkdir(parents=True)
+    found = [(str(path), 0, False, 0) for path in folder.iterdir()]
+    schema = "path STRING, length LONG, isDir BOOLEAN, modificationTime LONG"
+    spark.createDataFrame(found, schema).createOrReplaceTempView("i")
+    with session_settings(spark, UNCHECKED):
+        with pytest.raises(DeltaError, match=r"stuck\.parquet"):
+            spark.sql(f"VACUUM delta.`{table}` RETAIN 0 HOURS USING INVENTORY i")
+        assert [path.name for path in folder.iterdir()] == ["stuck.parquet"]
+        backdate(table, 500)
+        spark.sql(f"VACUUM delta.`{table}` RETAIN 0 HOURS")
+    assert not folder.exists()
+    metrics = log.commit_info(table)["operationMetrics"]
+    # And three directories.
+    assert metrics["numDeletedFiles"] == str(len(COPIES) + 1 + 3)
+    assert log.files_in(table, ".parquet") == set()
+
+
+def test_cancelled_vacuum_deletes_nothing_more(spark: SparkSession, table: str) -> None:
+    build_table(spark, table, "id INT", [[(1,)]], deletion_vectors=False)
+    folder = garbage(table, 30_000)
+    context, group = spark.sparkContext, "cancelled-vacuum"
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        context.setJobGroup(group, group)
+        try:
+            spark.sql(f"VACUUM delta.`{table}`")
+        except Exception as problem:
+            failures.append(problem)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    deadline = time.monotonic() + 60
+    while (folder / "part-0.parquet").exists() and len(list(folder.iterdir())) == 30_000:
+        assert time.monotonic() < deadline and thread.is_alive(), "it has not begun"
+    context.cancelJobGroup(group)
+    thread.join(60)
+    await_tasks()
+    left = len(list(folder.iterdir()))
+    assert [group in str(problem) for problem in failures] == [True]
+    assert 0 < left < 30_000
+    time.sleep(0.5)
+    assert len(list(folder.iterdir())) == left
+    assert log.commit_info(table)["operationParameters"]["status"] == "FAILED"
+    spark.sql(f"VACUUM delta.`{table}`")
+    assert list(folder.iterdir()) == []
+    assert spark.table(f"delta.`{table}`").count() == 1
