@@ -16,7 +16,7 @@ from deltaic import DeltaTable
 from deltaic.exceptions import InvalidArgumentError, TableStateError
 from tests.support import log
 from tests.support.delta_rs import by_arrow, by_query, in_order
-from tests.support.jobs import most_tasks
+from tests.support.jobs import jobs_of, most_tasks
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
 
@@ -175,6 +175,40 @@ def test_heavily_deleted_file_is_rewritten_alone(spark: SparkSession, table: str
     assert log.commit_info(table, 2)["operationMetrics"]["numDeletionVectorsRemoved"] == "1"
 
 
+def test_files_that_may_be_encrypted_are_not_joined(spark: SparkSession, table: str) -> None:
+    """The factory encrypts no file, since no key is set."""
+    rows = spark.range(0, 60_000, 1, 20).selectExpr("id", "sha2(STRING(id), 256) AS s")
+    rows.write.format("delta").save(table)
+    factory = "org.apache.parquet.crypto.keytools.PropertiesDrivenCryptoFactory"
+    settings = {
+        "parquet.crypto.factory.class": factory,
+        "spark.deltaic.optimize.maxFileSize": "1m",
+        "spark.deltaic.optimize.minFileSize": "600k",
+        "spark.deltaic.optimize.minTaskSize": "64k",
+    }
+    with session_settings(spark, settings):
+        assert jobs_of(spark, lambda: optimize(spark, table)) == 1, "no job joins parts"
+        assert 3 <= len(log.active_files(table)) < 10
+        assert optimize(spark, table).numFilesRemoved == 0
+    assert spark.read.format("delta").load(table).exceptAll(rows).isEmpty()
+
+
+def require_sizes(metrics: dict[str, str], added: list[int], table: str) -> None:
+    """Require that the history has the sizes of the files, by brute force."""
+    ordered, removed = sorted(added), log.last_actions(table, "remove")
+    shares = {"min": 0, "p25": 25, "p50": 50, "p75": 75}
+    expected = {f"{n}FileSize": ordered[len(ordered) * s // 100] for n, s in shares.items()}
+    expected |= {
+        "maxFileSize": ordered[-1],
+        "numAddedFiles": len(added),
+        "numAddedBytes": sum(added),
+        "numRemovedFiles": len(removed),
+        "numRemovedBytes": sum(remove["size"] for remove in removed),
+        "numDeletionVectorsRemoved": sum("deletionVector" in remove for remove in removed),
+    }
+    assert {name: int(metrics[name]) for name in expected} == expected
+
+
 def test_one_partition_is_written_by_several_tasks(spark: SparkSession, table: str) -> None:
     """The parts are joined to files close to the size asked for, with exact statistics."""
     rows = spark.range(0, 400_000, 1, 40).selectExpr(
@@ -192,11 +226,13 @@ def test_one_partition_is_written_by_several_tasks(spark: SparkSession, table: s
         "spark.deltaic.optimize.minTaskSize": "64k",
     }
     with session_settings(spark, settings):
-        assert most_tasks(spark, lambda: optimize(spark, table)) > 8
+        found: list[Row] = []
+        assert most_tasks(spark, lambda: found.append(optimize(spark, table))) > 8
     adds = log.last_actions(table, "add")
-    assert len(adds) > 3
+    assert found[0].numFilesAdded == len(adds) > 3
     sizes = [add["size"] for add in adds]
     assert all(0.8 * target <= size <= 1.2 * target for size in sizes), sizes
+    require_sizes(log.commit_info(table)["operationMetrics"], sizes, table)
     after = spark.read.format("delta").load(table)
     assert after.selectExpr("sum(hash(*))", "count(*)").first() == before
     assert before is not None

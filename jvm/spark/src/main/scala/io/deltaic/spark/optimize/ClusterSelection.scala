@@ -21,7 +21,8 @@ import io.deltaic.spark.skipping.{FileOverlap, SnapshotStatistics}
 
 /**
  * Selects the files of a clustered table that an incremental clustering rewrites: those that are new, and those
- * with which their rows belong together, as long as a run writes at most so many times the bytes that are new.
+ * with which their rows belong together, as long as a run writes at most so many times the bytes that are new. Besides,
+ * files of which many rows are deleted.
  *
  * @param columns the clustering columns by their names, outermost first
  */
@@ -39,23 +40,25 @@ private[optimize] final class ClusterSelection(
    * of their rows are deleted.
    *
    * A small cube is merged as a whole, so that the number of files stays low. Of a large one, the files are merged whose
-   * ranges overlap those of the new files.
+   * ranges overlap those of the new files. Files of deleted rows are not new, but small cubes may be merged with them.
    */
   def incremental(files: IndexedSeq[AddFile]): IndexedSeq[RewriteCandidate] = {
     val (added, marked) = files.partition(ClusterTags.of(_).isEmpty)
     val (deleted, others) = marked.partition(RewriteCandidate.isHeavilyDeleted(_, settings))
     val clustered = others.filter(ofColumns)
-    val newBytes = added.map(RewriteCandidate.required(_).liveBytes).sum
+    val newBytes = liveBytes(added)
+    val deletedBytes = liveBytes(deleted)
     val overlapping = overlaps(added, clustered)
     val cubes = clustered.groupBy(ClusterTags.of).values
-      .map(cube => if (bytes(cube) <= settings.maxFileBytes) cube else cube.filter(overlapping))
+      .map(cube => if (isSmall(cube)) cube else cube.filter(overlapping))
       .filter(_.nonEmpty)
       .toSeq
       .sortBy(bytes)
-    var left = ((settings.maxWriteAmplification - 1) * newBytes).toLong
+    var mergedBytes = 0L
     val merged = cubes.takeWhile { cube =>
-      left -= bytes(cube)
-      left >= 0
+      mergedBytes += bytes(cube)
+      val paying = newBytes + (if (isSmall(cube)) deletedBytes else 0L)
+      mergedBytes <= (settings.maxWriteAmplification - 1) * paying
     }
     (added ++ deleted ++ merged.flatten).map(RewriteCandidate.required)
   }
@@ -74,6 +77,11 @@ private[optimize] final class ClusterSelection(
 
   private def sizes(files: Seq[AddFile]): Map[String, Any] =
     Map("numFiles" -> files.size, "size" -> bytes(files))
+
+  private def isSmall(cube: Seq[AddFile]): Boolean = bytes(cube) <= settings.maxFileBytes
+
+  private def liveBytes(files: Seq[AddFile]): Long =
+    files.map(RewriteCandidate.required(_).liveBytes).sum
 
   private def ofColumns(file: AddFile): Boolean = ClusterTags.of(file).exists(_.columns == names)
 

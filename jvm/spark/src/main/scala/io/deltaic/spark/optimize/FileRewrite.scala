@@ -45,8 +45,7 @@ private[optimize] final class FileRewrite(
         case Some(order) => writeOrdered(order, groups, scan, partBytes(files))
       }
       requireAllRows(groups, written)
-      val packed =
-        if (JoinedFile.isPossible(spec.hadoopConf)) settings else settings.copy(maxFileBytes = 0L)
+      val packed = if (canJoin) settings else settings.copy(maxFileBytes = 0L)
       val outputs = written.groupBy(_._1.group).toSeq.sortBy(_._1)
         .flatMap { case (_, ofGroup) => OutputFile.pack(ofGroup, packed) }
       join(outputs)
@@ -74,8 +73,14 @@ private[optimize] final class FileRewrite(
     if (scan.needsDeletionVectorFilter) scan.withDeletionVectors else scan
   }
 
-  private def partBytes(files: Seq[AddFile]): Long =
-    RewritePart.sizeOf(files.map(_.sizeBytes).sum, slots, settings, areOrdered = order.isDefined)
+  /** If not, each part is a file of its own. */
+  private lazy val canJoin = JoinedFile.isPossible(spec.hadoopConf)
+
+  private def partBytes(files: Seq[AddFile]): Long = {
+    val bytes = files.map(_.sizeBytes).sum
+    if (canJoin) RewritePart.sizeOf(bytes, slots, settings, areOrdered = order.isDefined)
+    else settings.maxFileBytes
+  }
 
   private def slots: Int = SessionInternals.leafParallelism(spark)
 

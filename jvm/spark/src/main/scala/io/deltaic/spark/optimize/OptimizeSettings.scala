@@ -12,7 +12,8 @@ import io.deltaic.spark.util.SessionSettings
  * @param maxDeletedRowsRatio a file with a larger share of deleted rows is rewritten, even alone
  * @param maxDecodedFileBytes the maximum size of a compacted file before compression
  * @param minTaskBytes a task reads at least this much, if there is enough in its partition
- * @param maxWriteAmplification an incremental clustering writes at most so many times the bytes that are new
+ * @param maxWriteAmplification an incremental clustering writes at most so many times the bytes that are new, and the
+ *   files of which many rows are deleted
  * @param checksStatistics whether ZORDER BY refuses columns without statistics
  * @param maxTasks how many tasks write files at a time
  * @param batchBytes files of at least this size are committed together, before more are rewritten; if

@@ -228,7 +228,7 @@ private[spark] final class WriteTransaction(
     !skipped
   }
 
-  /** The files of the commit, as it was rebased onto others; none if there is none. */
+  /** The files of the commit, as it was rebased onto others; empty if nothing was committed. */
   def committedFiles: CommitFiles = prepared.fold(CommitFiles())(_.changes)
 
   /** Commits a version without rows: all files of the table are removed. */

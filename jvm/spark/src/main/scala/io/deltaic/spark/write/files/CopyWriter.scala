@@ -95,6 +95,6 @@ private[deltaic] final class CopyWriter(
   private def open(): Unit = {
     withoutDictionary = spec.dictionaryFallbacks.forNextFile(partitionValues)
     file = DataFileWriter.open(spec, taskPartition, partitionValues, withoutDictionary)
-    output = file.file
+    output = file.output
   }
 }

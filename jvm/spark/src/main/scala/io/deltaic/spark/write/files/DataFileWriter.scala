@@ -30,11 +30,11 @@ private[write] final class DataFileWriter private (
     partitionValues: Map[String, String],
     withoutDictionary: Set[String]
 ) {
-  private[write] val file: CountingOutputFile =
+  private[write] val output: CountingOutputFile =
     new CountingOutputFile(spec.absolutePath(relativePath), spec.hadoopConf)
   private val parquet =
-    try ParquetRowWriter.open(file, spec.hadoopConf, withoutDictionary)
-    catch { case e: Throwable => file.abort(); throw e }
+    try ParquetRowWriter.open(output, spec.hadoopConf, withoutDictionary)
+    catch { case e: Throwable => output.abort(); throw e }
   private var records = 0L
 
   /** @param row the data columns only, in the order of the schema */
@@ -56,7 +56,7 @@ private[write] final class DataFileWriter private (
     val add = AddFile(
       path = PartitionPaths.logPath(relativePath),
       partitionValues = partitionValues,
-      sizeBytes = file.sizeBytes,
+      sizeBytes = output.sizeBytes,
       modificationTimeMs = System.currentTimeMillis(),
       dataChange = true,
       stats = Some(FileStatistics.json(footer, spec.statistics)),
@@ -66,7 +66,7 @@ private[write] final class DataFileWriter private (
   }
 
   /** Deletes the file, closed or not. */
-  def abort(): Unit = file.abort()
+  def abort(): Unit = output.abort()
 }
 
 private[write] object DataFileWriter {

@@ -23,7 +23,7 @@ import io.deltaic.spark.write.parquet.CountingOutputFile
  */
 private[deltaic] object JoinedFile {
 
-  /** False if the files are encrypted: the keys of their pages depend on the file. */
+  /** False if the files may be encrypted: the keys of their pages depend on the file. */
   def isPossible(conf: Configuration): Boolean =
     EncryptionPropertiesFactory.loadFactory(conf) == null
 

@@ -61,10 +61,14 @@ private[write] final class DictionaryFallbacks(pageRows: Long) {
       }
       .toSet
 
-  /** If the values of the first page are all or almost all null, Parquet falls back, too, which shows nothing. */
+  /**
+   * If the values of the first page are all or almost all null, Parquet falls back, too, which shows nothing. So there
+   * must be few nulls: less than a page of them, or than a tenth of the values.
+   */
   private def fillsPage(chunk: ColumnChunkMetaData): Boolean = {
+    val maxNulls = (pageRows / 2).max(chunk.getValueCount / 10)
     val nulls = Option(chunk.getStatistics).filter(_.isNumNullsSet).map(_.getNumNulls)
-    chunk.getValueCount >= pageRows && nulls.exists(_ <= pageRows / 2)
+    chunk.getValueCount >= pageRows && nulls.exists(_ <= maxNulls)
   }
 }
 

@@ -100,11 +100,31 @@ class DictionaryFallbacksSuite extends munit.FunSuite with LocalSpark {
       assertEquals(left, Seq.fill(7)(Set("s.a", "text")) ++ Seq.fill(3)(Set.empty[String]))
   }
 
-  table.test("a column whose name has a dot is not taken for a nested one") { dir =>
+  table.test("booleans, which have no dictionaries, show nothing") { dir =>
     val columns = DictionaryFallbacks.of(new Configuration)
-    val df = spark.range(0, 20000, 1, 1).selectExpr("id * 7 as `s.a`", "named_struct('a', 1) as s")
-    val file = footerOf(dir, df, Set.empty)
+    val file = footerOf(dir, spark.range(0, 20000, 1, 1).selectExpr("id % 3 = 0 as b"), Set.empty)
     for (_ <- 1 to 2) columns.record(Nil, file, triedAll = true)
     assertEquals(columns.forNextFile(Nil), Set.empty[String])
+  }
+
+  table.test("what was found of the last partitions is remembered") { dir =>
+    val columns = DictionaryFallbacks.of(new Configuration)
+    val trial = footer(dir, 20000, Set.empty)
+    for (p <- 0 to 256; _ <- 1 to 2) columns.record(Seq(p.toString), trial, triedAll = true)
+    assertEquals(columns.forNextFile(Seq("0")), Set.empty[String])
+    assertEquals(columns.forNextFile(Seq("256")), Set("s.a", "text"))
+  }
+
+  table.test("a column whose name has a dot is not taken for a nested one") { dir =>
+    def recorded(top: String, nested: String): Set[String] = {
+      val columns = DictionaryFallbacks.of(new Configuration)
+      val df = spark.range(0, 20000, 1, 1)
+        .selectExpr(s"$top as `s.a`", s"named_struct('a', $nested) as s")
+      val file = footerOf(dir, df, Set.empty)
+      for (_ <- 1 to 2) columns.record(Nil, file, triedAll = true)
+      columns.forNextFile(Nil)
+    }
+    assertEquals(recorded("id * 7", "1"), Set.empty[String])
+    assertEquals(recorded("1", "id * 7"), Set("s.a"))
   }
 }
