@@ -1,4 +1,4 @@
-"""VACUUM beside every other operation: its commits conflict with none, in either order."""
+"""VACUUM beside every other operation: its commits conflict with none but a later RESTORE."""
 
 from __future__ import annotations
 
@@ -27,4 +27,6 @@ def test_vacuum_commits_after_each_other_operation(name: str) -> None:
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_each_other_operation_commits_after_vacuum(name: str) -> None:
     _, mine = OPERATIONS[name]
-    assert [outcome(mine, VACUUM, level) for level in LEVELS] == [".", "."]
+    # It has found the files of the restored version, which VACUUM may be deleting.
+    expected = "w" if name == "RESTORE" else "."
+    assert [outcome(mine, VACUUM, level) for level in LEVELS] == [expected, expected]

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from deltaic.commit.current_transaction import CurrentTransaction
 from deltaic.commit.isolation import Isolation
+from deltaic.commit.operations import Operation
 from deltaic.commit.ports import WinningCommit
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol.columns.clustering import DOMAIN as CLUSTERING
@@ -81,6 +82,7 @@ def changed_during_restore(ours: CurrentTransaction, winner: WinningCommit) -> C
     """Conflict if we restore a version, and the winner changed files or clustering columns.
 
     Our commit would not remove the winner's files, and the table would not equal the older version.
+    A VACUUM that began meanwhile may delete files that we have found and are about to add again.
     """
     if not ours.operation.restores_version:
         return None
@@ -90,6 +92,9 @@ def changed_during_restore(ours: CurrentTransaction, winner: WinningCommit) -> C
         return Conflict("DELTAIC_CHANGED_DURING_RESTORE", winner, "it removed files")
     if CLUSTERING in winner.domains:
         return Conflict("DELTAIC_CHANGED_DURING_RESTORE", winner, "it set the clustering columns")
+    if winner.operation == Operation.VACUUM_START.value:
+        detail = "it deletes files that the restored version may need"
+        return Conflict("DELTAIC_CHANGED_DURING_RESTORE", winner, detail)
     return None
 
 
