@@ -62,6 +62,12 @@ _RESTORE = (
     "spark.sql(f'RESTORE TABLE delta.`{table}` TO VERSION AS OF 3')"
 )
 
+#: Each task writes a part of the file, and another one joins them.
+_OPTIMIZE = (
+    "spark.conf.set('spark.deltaic.optimize.minTaskSize', '1b')\n"
+    "spark.sql(f'OPTIMIZE delta.`{{table}}` {order}')"
+)
+
 #: Each operation: what it runs, the kind of table, and the rows that are there afterwards.
 OPERATIONS: dict[str, tuple[str, str | None, list[tuple[int, str]]]] = {
     "append": (_WRITE.format(mode="append"), "vectors", BASE_ROWS + _WRITTEN),
@@ -93,6 +99,8 @@ OPERATIONS: dict[str, tuple[str, str | None, list[tuple[int, str]]]] = {
     "alter": (_ALTER, "plain", BASE_ROWS),
     "backfill": (_BACKFILL, "vectors", BASE_ROWS),
     "restore": (_RESTORE, "vectors", BASE_ROWS[:28]),
+    "compaction": (_OPTIMIZE.format(order=""), "vectors", BASE_ROWS),
+    "z-order": (_OPTIMIZE.format(order="ZORDER BY (v, id)"), "vectors", BASE_ROWS),
     "append v2": (_WRITE.format(mode="append"), "v2", BASE_ROWS + _WRITTEN),
     "append listed": (_WRITE.format(mode="append"), "listed", BASE_ROWS + _WRITTEN),
 }

@@ -147,6 +147,19 @@ POINTS = [
             Point("after the log entry", operation, "link", _log_file(_ENTRY), 1, "after"),
         )
     ),
+    *(
+        point
+        for operation in ("compaction", "z-order")
+        for point in (
+            _before("before the first part", operation, "create", _DATA),
+            _before("between parts", operation, "create", _DATA, 2),
+            _before("before the last part is closed", operation, "close", _DATA, 2),
+            _before("before the joined file", operation, "create", _DATA, 3),
+            _before("before the joined file is closed", operation, "close", _DATA, 3),
+            _before("before the log entry has its name", operation, "link", _log_file(_ENTRY)),
+            Point("after the log entry", operation, "link", _log_file(_ENTRY), 1, "after"),
+        )
+    ),
     _before("before the log entry has its name", "alter", "link", _log_file(_ENTRY)),
     Point("after the log entry has its name", "alter", "link", _log_file(_ENTRY), 1, "after"),
     _before("before the feature is supported", "backfill", "link", _log_file(_ENTRY)),
@@ -227,9 +240,20 @@ def _files_are_listed(spark: SparkSession, table: str) -> None:
     assert sorted(Path(path).name for path in listed) == found
 
 
+def _files_are_compacted(spark: SparkSession, table: str) -> None:
+    before, target = rows_of(spark, table), DeltaTable.forPath(spark, table)
+    removed = [
+        target.optimize().executeCompaction().collect()[0].metrics.numFilesRemoved for _ in range(2)
+    ]
+    assert removed[0] > removed[1] == 0
+    assert rows_of(spark, table) == before
+
+
 #: What is asked of the table besides, once the next write has succeeded.
 FOLLOWED_BY: dict[str, Callable[[SparkSession, str], None]] = {
     "alter": _constraint_is_whole,
     "backfill": _row_ids_are_given,
     "append listed": _files_are_listed,
+    "compaction": _files_are_compacted,
+    "z-order": _files_are_compacted,
 }

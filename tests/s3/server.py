@@ -4,8 +4,8 @@ It serves one request at a time. moto looks whether an object exists and then pu
 are the two one step, as they are on S3. It prints its port, and serves until it is killed.
 
 Of ``PUT /-/lose/3`` the third conditional put from then on is done, and its reply is lost.
-``GET /-/figures`` returns how many conditional puts there were and how many were refused, and how
-many requests deleted one object or several.
+``GET /-/figures`` returns how many conditional puts there were and how many were refused, how
+many requests deleted one object or several, and how many listed objects other than those of a log.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class Watched:
 
     def __init__(self, application: Any) -> None:
         self._application = application
-        self._figures = {"puts": 0, "refused": 0, "lost": 0, "deletes": 0, "bulk deletes": 0}
+        counted = ("puts", "refused", "lost", "deletes", "bulk deletes", "listings")
+        self._figures = dict.fromkeys(counted, 0)
         self._lose_in = 0
 
     def __call__(self, request: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
@@ -33,9 +34,12 @@ class Watched:
         if path.startswith("/-/"):
             start("200 OK", [("Content-Type", "application/json")])
             return [json.dumps(self._figures).encode()]
+        query = request["QUERY_STRING"]
+        if "list-type=" in query and "_delta_log" not in query:
+            self._figures["listings"] += 1
         if request["REQUEST_METHOD"] == "DELETE":
             self._figures["deletes"] += 1
-        if request["REQUEST_METHOD"] == "POST" and "delete" in request["QUERY_STRING"]:
+        if request["REQUEST_METHOD"] == "POST" and "delete" in query:
             self._figures["bulk deletes"] += 1
         is_put = request["REQUEST_METHOD"] == "PUT" and request.get("HTTP_IF_NONE_MATCH") == "*"
         return self._put(request, start) if is_put else self._application(request, start)

@@ -62,6 +62,8 @@ def test_full_deletes_in_bulk_what_it_finds_by_prefix(
     rows, live = writers[1].run(LIVE, table=table)
     assert rows == list(range(50))
     assert sorted(writers[1].run(STORED, table=table)) == live
+    # The root, and each of the five directories in it with all that is below.
+    assert after["listings"] - before["listings"] == 6
     # A request deletes up to 250 objects.
     assert after["bulk deletes"] - before["bulk deletes"] == 2
     assert after["deletes"] == before["deletes"]
