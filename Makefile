@@ -191,7 +191,7 @@ beside = log="build/$(firstword $(2)).log"; mkdir -p build; \
 .PHONY: test-thorough
 test-thorough: export DELTAIC_THOROUGH := 1
 test-thorough: build $(PEERS_STAMP) $(TPC_STAMP) ## Run what takes long and is left out of make test
-	$(call sbt,testOnly *MalformedLogSuite)
+	$(call sbt,testOnly *MalformedLogSuite *SkippingSoundnessSuite)
 	$(run_python) -m pytest -m "thorough or drawn" --basetemp build/pytest tests --ignore tests/faults \
 	  --ignore tests/s3 --ignore tests/clients $(ARGS)
 

@@ -1,7 +1,7 @@
 """What only `make test-thorough` runs, since `make test` has to be quick.
 
-A file lists tests and variants of tests. Of the other variants, `make test` runs each third of a
-test on Spark, and each fourth of a test beside a peer.
+A file lists tests and variants of tests. Of the other variants, `make test` runs each fourth of a
+test on Spark, and each sixth of a test beside a peer.
 
 Usage: ``python -m tests.support.thorough SECONDS`` adds the slowest variants of parametrized tests,
 by the newest reports of `make test`, until as many seconds are saved. One variant of each stays.
@@ -21,7 +21,7 @@ from tests.support.slowest import cases
 LIST = ROOT / "tests" / "thorough.txt"
 
 #: Of the variants of a test in these folders, `make test` runs the first of each so many.
-STEPS = {"tests/spark/": 3, "tests/peers/": 4}
+STEPS = {"tests/spark/": 4, "tests/peers/": 6}
 
 REPORTS = ("build/junit-spark-*.xml", "build/junit-peers-*.xml")
 
