@@ -24,8 +24,8 @@ OURS: dict[str, tuple[str, int]] = {
     "compaction": ("OPTIMIZE {t}", 2),
     "z-order": ("OPTIMIZE {t} ZORDER BY (v, id)", 2),
     "restore": ("RESTORE TABLE {t} TO VERSION AS OF 0", 4),
-    "vacuum": ("VACUUM {t} RETAIN 0 HOURS", 4),
-    "vacuum lite": ("VACUUM {t} LITE RETAIN 0 HOURS", 4),
+    "vacuum": ("VACUUM {t} RETAIN 0 HOURS", 5),
+    "vacuum lite": ("VACUUM {t} LITE RETAIN 0 HOURS", 5),
 }
 
 #: What delta-rs runs, and whether rows that it appended are left.
