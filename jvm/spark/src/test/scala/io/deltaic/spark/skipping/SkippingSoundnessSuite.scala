@@ -17,10 +17,10 @@ class SkippingSoundnessSuite extends ScalaCheckSuite with PatientSuite {
   import StatsTable._
 
   override protected def scalaCheckTestParameters: Check.Parameters =
-    super.scalaCheckTestParameters.withMinSuccessfulTests(cases(2000))
+    super.scalaCheckTestParameters.withMinSuccessfulTests(count(2000))
 
   /** `make test-thorough` runs all cases. */
-  private def cases(all: Int): Int = if (sys.env.contains("DELTAIC_THOROUGH")) all else all / 3
+  private def count(all: Int): Int = if (sys.env.contains("DELTAIC_THOROUGH")) all else all / 3
 
   private val files: Gen[Seq[RandomFile]] =
     Gen.choose(1, 6).flatMap(Gen.listOfN(_, RandomFiles.file))
@@ -51,7 +51,7 @@ class SkippingSoundnessSuite extends ScalaCheckSuite with PatientSuite {
       val sound = forAllNoShrink(Gen.listOfN(6, RandomFiles.file), onPath) { (some, predicates) =>
         Prop.all(predicates.map(lost(some, _)): _*)
       }
-      val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(cases(200)), sound)
+      val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(count(200)), sound)
       assert(result.passed, result.toString)
     }
   }
@@ -65,7 +65,7 @@ class SkippingSoundnessSuite extends ScalaCheckSuite with PatientSuite {
         skipped += predicates.map(p => some.size - select(table, p).size).sum
         Prop.all(predicates.map(lost(some, _)): _*)
       }
-    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(cases(500)), sound)
+    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(count(500)), sound)
     assert(result.passed, result.toString)
     assert(skipped > 6000, s"$skipped of ${500 * 20 * 6}")
   }
@@ -95,7 +95,7 @@ class SkippingSoundnessSuite extends ScalaCheckSuite with PatientSuite {
         Prop(wrong.isEmpty) :| explain(wanted.reduce(And(_, _)), wrong)
       }: _*)
     }
-    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(cases(200)), sound)
+    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(count(200)), sound)
     assert(result.passed, result.toString)
     assert(found > 1500, s"$found of ${200 * 39 * 6}")
   }
@@ -103,7 +103,7 @@ class SkippingSoundnessSuite extends ScalaCheckSuite with PatientSuite {
   test("generated code and interpretation agree on every file") {
     val cases = Gen.zip(Gen.listOfN(20, RandomFiles.file), RandomPredicates.predicate())
     val agreeing = forAllNoShrink(cases) { case (some, predicate) => agree(some, predicate) }
-    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(cases(100)), agreeing)
+    val result = Check.check(Check.Parameters.default.withMinSuccessfulTests(count(100)), agreeing)
     assert(result.passed, result.toString)
   }
 
