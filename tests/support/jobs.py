@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,37 @@ def _started(spark: SparkSession, action: Callable[[], Any]) -> list[int]:
     # Jobs are counted by a listener, which learns of them some time later.
     context._jsc.sc().listenerBus().waitUntilEmpty()
     return context.statusTracker().getJobIdsForGroup(group)
+
+
+def failures_of_cancelled(
+    spark: SparkSession, group: str, action: Callable[[], Any], has_begun: Callable[[], bool]
+) -> list[BaseException]:
+    """Run an action in a thread, cancel its jobs once it has begun, and return how it failed.
+
+    Parameters
+    ----------
+    group
+        The name of the job group.
+    """
+    context = spark.sparkContext
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        context.setJobGroup(group, group)
+        try:
+            action()
+        except Exception as problem:
+            failures.append(problem)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    deadline = time.monotonic() + 60
+    while not has_begun():
+        assert time.monotonic() < deadline and thread.is_alive(), "it has not begun"
+    context.cancelJobGroup(group)
+    thread.join(60)
+    await_tasks()
+    return failures
 
 
 def await_tasks() -> None:

@@ -227,7 +227,9 @@ SETTINGS: dict[str, Shown] = {
     "snapshot.distributedThresholdBytes": Shown("tests/spark/scan/test_distributed_snapshot.py"),
     "typeWidening.allowAutomaticWidening": Shown("tests/peers/test_automatic_widening.py"),
     "maintenance.background": Shown("tests/spark/commit/test_maintenance.py"),
-    "retentionDurationCheck.enabled": Shown("tests/spark/vacuum/test_vacuum.py", "UNCHECKED"),
+    "retentionDurationCheck.enabled": Shown(
+        "tests/spark/vacuum/test_vacuum.py", "retentionDurationCheck.enabled"
+    ),
     "vacuum.distributed.minDirectories": Shown("tests/spark/vacuum/test_vacuum.py"),
     "vacuum.logging.enabled": Shown("tests/spark/vacuum/test_vacuum.py"),
     "vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": Shown(

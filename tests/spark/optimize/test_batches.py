@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +10,7 @@ from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
 from tests.support.delta_rs import by_arrow, in_order
 from tests.support.interleave import committed_meanwhile
-from tests.support.jobs import await_tasks, most_tasks
+from tests.support.jobs import await_tasks, failures_of_cancelled, most_tasks
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
 
@@ -121,25 +119,14 @@ def test_cancelled_command_leaves_the_table_as_it_was(spark: SparkSession, table
     rows = spark.range(0, 200_000, 1, 40).selectExpr("id", "sha2(STRING(id), 512) AS s")
     rows.write.format("delta").save(table)
     stored = log.files_in(table, ".parquet")
-    context, group = spark.sparkContext, "cancelled-optimize"
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        context.setJobGroup(group, group)
-        try:
-            with session_settings(spark, {"spark.deltaic.optimize.minTaskSize": "64k"}):
-                optimize(spark, table)
-        except Exception as problem:
-            failures.append(problem)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    deadline = time.monotonic() + 60
-    while not running_tasks(spark, group):
-        assert time.monotonic() < deadline and thread.is_alive(), "it has not begun"
-    context.cancelJobGroup(group)
-    thread.join(60)
-    await_tasks()
+    group = "cancelled-optimize"
+    with session_settings(spark, {"spark.deltaic.optimize.minTaskSize": "64k"}):
+        failures = failures_of_cancelled(
+            spark,
+            group,
+            lambda: optimize(spark, table),
+            lambda: running_tasks(spark, group) > 0,
+        )
     assert [group in str(problem) for problem in failures] == [True]
     assert log.versions(table) == [0]
     assert log.files_in(table, ".parquet") == stored

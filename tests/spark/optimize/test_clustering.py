@@ -59,6 +59,17 @@ def cubes(table: str) -> dict[str | None, list[dict[str, Any]]]:
     return found
 
 
+def cluster_two_cubes(spark: SparkSession, table: str) -> None:
+    """Append 2,000 rows twice and cluster each time, without merging them."""
+    for x_from in (0, 50):
+        insert(spark, table, 2_000, x_from=x_from)
+        with session_settings(
+            spark, {"spark.deltaic.optimize.clustering.maxWriteAmplification": "1"}
+        ):
+            cluster(spark, table)
+    assert len(cubes(table)) == 2
+
+
 def size(files: list[dict[str, Any]]) -> int:
     return sum(add["size"] for add in files)
 
@@ -133,13 +144,7 @@ def test_files_that_new_rows_do_not_overlap_stay(spark: SparkSession, table: str
 
 def test_full_clusters_all_files(spark: SparkSession, table: str) -> None:
     create(spark, table)
-    for x_from in (0, 50):
-        insert(spark, table, 2_000, x_from=x_from)
-        with session_settings(
-            spark, {"spark.deltaic.optimize.clustering.maxWriteAmplification": "1"}
-        ):
-            cluster(spark, table)
-    assert len(cubes(table)) == 2
+    cluster_two_cubes(spark, table)
     files = len(log.active_files(table))
     before = rows_of(spark, table)
     metrics = cluster(spark, table, "FULL")
@@ -181,13 +186,7 @@ def test_deleted_rows_leave_clustered_files(spark: SparkSession, table: str) -> 
 def test_deleted_rows_do_not_pull_other_files_into_a_run(spark: SparkSession, table: str) -> None:
     """The bound is on what is new, and a file of deleted rows is not."""
     create(spark, table, "x")
-    for x_from in (0, 50):
-        insert(spark, table, 2_000, x_from=x_from)
-        with session_settings(
-            spark, {"spark.deltaic.optimize.clustering.maxWriteAmplification": "1"}
-        ):
-            cluster(spark, table)
-    assert len(cubes(table)) == 2
+    cluster_two_cubes(spark, table)
     spark.sql(f"DELETE FROM delta.`{table}` WHERE x < 10")
     heavy = {add["path"] for add in log.active_files(table) if "deletionVector" in add}
     before = rows_of(spark, table)

@@ -42,9 +42,9 @@ def copied(table: str, target: Path, change: Callable[[dict[str, Any]], None]) -
     return str(target)
 
 
-@pytest.mark.parametrize("retry", ["RESTORE", "nothing"])
+@pytest.mark.parametrize("meanwhile", ["RESTORE", "nothing"])
 def test_files_that_a_restore_adds_again_meanwhile_stay(
-    spark: SparkSession, table: str, retry: str
+    spark: SparkSession, table: str, meanwhile: str
 ) -> None:
     build_table(spark, table, "id INT, n INT", FILES, deletion_vectors=False)
     before, first = rows_of(spark, table), log.newest(table)
@@ -52,14 +52,14 @@ def test_files_that_a_restore_adds_again_meanwhile_stay(
     old = {Path(remove["path"]).name for remove in log.last_actions(table, "remove")}
 
     def others() -> None:
-        if retry == "RESTORE":
+        if meanwhile == "RESTORE":
             spark.sql(f"RESTORE TABLE delta.`{table}` TO VERSION AS OF {first}")
 
     with committed_meanwhile(others):
         vacuum_all(spark, table)
     kept = old & {path.name for path in log.stored_files(table)}
-    assert kept == (old if retry == "RESTORE" else set())
-    if retry == "RESTORE":
+    assert kept == (old if meanwhile == "RESTORE" else set())
+    if meanwhile == "RESTORE":
         assert rows_of(spark, table) == before
 
 

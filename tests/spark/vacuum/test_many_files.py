@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from deltaic.exceptions import DeltaError, TableStateError
 from tests.support import log
-from tests.support.jobs import await_tasks
+from tests.support.jobs import failures_of_cancelled
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table
 from tests.support.vacuumed import COPIES, UNCHECKED, backdate, table_of_many_files
@@ -64,24 +63,13 @@ def test_files_are_counted_and_what_cannot_be_deleted_is_an_error(
 def test_cancelled_vacuum_deletes_nothing_more(spark: SparkSession, table: str) -> None:
     build_table(spark, table, "id INT", [[(1,)]], deletion_vectors=False)
     folder = garbage(table, 30_000)
-    context, group = spark.sparkContext, "cancelled-vacuum"
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        context.setJobGroup(group, group)
-        try:
-            spark.sql(f"VACUUM delta.`{table}`")
-        except Exception as problem:
-            failures.append(problem)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    deadline = time.monotonic() + 60
-    while (folder / "part-0.parquet").exists() and len(list(folder.iterdir())) == 30_000:
-        assert time.monotonic() < deadline and thread.is_alive(), "it has not begun"
-    context.cancelJobGroup(group)
-    thread.join(60)
-    await_tasks()
+    group = "cancelled-vacuum"
+    failures = failures_of_cancelled(
+        spark,
+        group,
+        lambda: spark.sql(f"VACUUM delta.`{table}`"),
+        lambda: len(list(folder.iterdir())) < 30_000,
+    )
     left = len(list(folder.iterdir()))
     assert [group in str(problem) for problem in failures] == [True]
     assert 0 < left < 30_000

@@ -165,6 +165,8 @@ def test_retention_shorter_than_the_tables_is_refused_unless_the_check_is_off(
             spark.sql(f"VACUUM delta.`{table}` {statement}")
         assert raised.value.condition == "DELTAIC_VACUUM_RETENTION_TOO_SHORT"
         assert raised.value.parameters["tableRetentionHours"] == "168"
+        setting = raised.value.parameters["setting"]
+        assert setting == "spark.deltaic.retentionDurationCheck.enabled"
     with session_settings(spark, UNCHECKED), pytest.raises(InvalidArgumentError, match="negative"):
         spark.sql(f"VACUUM delta.`{table}` RETAIN -1 HOURS")
     with pytest.raises(InvalidArgumentError, match="negative"):

@@ -73,7 +73,7 @@ private[optimize] final class FileRewrite(
     if (scan.needsDeletionVectorFilter) scan.withDeletionVectors else scan
   }
 
-  /** If not, each part is a file of its own. */
+  /** Whether parts are joined to files; if not, each is a file of its own. */
   private lazy val canJoin = JoinedFile.isPossible(spec.hadoopConf)
 
   private def partBytes(files: Seq[AddFile]): Long = {

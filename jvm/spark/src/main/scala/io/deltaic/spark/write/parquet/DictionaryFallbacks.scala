@@ -63,7 +63,7 @@ private[write] final class DictionaryFallbacks(pageRows: Long) {
 
   /**
    * If the values of the first page are all or almost all null, Parquet falls back, too, which shows nothing. So there
-   * must be few nulls: less than a page of them, or than a tenth of the values.
+   * must be few nulls: at most half a page of them, or a tenth of the values.
    */
   private def fillsPage(chunk: ColumnChunkMetaData): Boolean = {
     val maxNulls = (pageRows / 2).max(chunk.getValueCount / 10)
