@@ -152,11 +152,12 @@ test-python: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Run the Pytho
 # Tests whose Sparks are processes of their own: they run where there is a core to spare.
 APART = tests/spark/session/test_readme.py tests/spark/commit/test_committer_process.py
 
-# Parts of about the same length, each in a session of its own, so that two at a time keep both cores busy to the end.
+# Parts in sessions of their own, the longest first, so that two at a time keep both cores busy to the end.
 SPARK_FOLDERS = $(notdir $(patsubst %/,%,$(wildcard tests/spark/*/)))
 SPARK_PARTS = scan session rowlevel write+commit others
 NAMED_FOLDERS = $(subst +, ,$(SPARK_PARTS))
-PYTHON_PARTS = test-peers-0 test-peers-1 $(SPARK_PARTS:%=test-spark-%) test-conformance-and-units test-hive-core
+PYTHON_PARTS = $(addprefix test-,spark-others conformance-and-units spark-write+commit peers-1 peers-0 spark-scan \
+  spark-session spark-rowlevel hive-core)
 
 .PHONY: $(PYTHON_PARTS)
 test-conformance-and-units: build $(CLASS_ARCHIVE)

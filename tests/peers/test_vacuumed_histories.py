@@ -41,19 +41,29 @@ STATEMENTS = {
     ),
     "overwrite": "INSERT OVERWRITE {t} SELECT id, id % 3 FROM range({a}, {a} + 100, 1, 1)",
     "optimize": "OPTIMIZE {t}",
+    "z-order": "OPTIMIZE {t} ZORDER BY (id)",
+    "purge": "REORG TABLE {t} APPLY (PURGE)",
     "restore": "RESTORE TABLE {t} TO VERSION AS OF {version}",
     "vacuum": "VACUUM {t} RETAIN 0 HOURS",
     "vacuum lite": "VACUUM {t} LITE RETAIN 0 HOURS",
 }
-STEPS = st.tuples(
-    st.sampled_from(["deltaic", "deltaic", "delta-spark"]),
-    st.sampled_from(list(STATEMENTS)),
-    st.integers(0, 6),
+#: Statements that leave the rows of the table, or of an older version, as they are.
+SAME_ROWS = {"optimize", "z-order", "purge", "restore"}
+#: The engine, what it does, and a number that the statement depends on. delta-rs cannot change the
+#: rows of a table with deletion vectors, and delta-spark alone makes clones.
+STEPS = st.one_of(
+    st.tuples(
+        st.sampled_from(["deltaic", "deltaic", "delta-spark"]),
+        st.sampled_from(list(STATEMENTS)),
+        st.integers(0, 6),
+    ),
+    st.tuples(st.just("delta-rs"), st.sampled_from(["vacuum", "vacuum lite"]), st.integers(0, 6)),
+    st.tuples(st.just("delta-spark"), st.just("clone"), st.integers(0, 6)),
 )
 _numbers = itertools.count()
 
 
-def rows(spark: SparkSession, table: str, version: int) -> list[tuple[object, ...]]:
+def rows(spark: SparkSession, table: str, version: int) -> list[tuple[int, ...]]:
     df = spark.read.format("delta").option("versionAsOf", version).load(table)
     return sorted(tuple(row) for row in df.collect())
 
@@ -79,12 +89,27 @@ def restorable(table: str, a: int) -> int | None:
     return older[a % len(older)] if older else None
 
 
+def require_clone_apart(spark: SparkSession, delta_spark: SparkProcess, table: str, a: int) -> None:
+    """Change and vacuum a shallow clone, which must keep its rows and all files of the table."""
+    before = stored(table)
+    clone = f"{table}-clone-{next(_numbers)}"
+    name = f"delta.`{clone}`"
+    delta_spark.run(THERE, statement=f"CREATE TABLE {name} SHALLOW CLONE delta.`{table}`")
+    kept = [row for row in rows(spark, clone, 0) if row[0] % 7 != a]
+    spark.sql(STATEMENTS["delete"].format(t=name, a=a))
+    spark.sql(STATEMENTS["optimize"].format(t=name))
+    time.sleep(0.01)
+    spark.sql(STATEMENTS["vacuum"].format(t=name))
+    assert rows(spark, clone, log.newest(clone)) == kept
+    assert stored(table) == before
+
+
 def run_history(
     spark: SparkSession,
     delta_spark: SparkProcess,
     table: str,
     steps: list[tuple[str, str, int]],
-) -> dict[int, list[tuple[object, ...]]]:
+) -> dict[int, list[tuple[int, ...]]]:
     """Make a table; return the rows of each version as they were when it was the newest."""
     name = f"delta.`{table}`"
     spark.sql(
@@ -92,8 +117,11 @@ def run_history(
         "('delta.enableDeletionVectors' = 'true', 'delta.enableChangeDataFeed' = 'true')"
     )
     spark.sql(f"INSERT INTO {name} {STATEMENTS['insert'].split(' ', 3)[3].format(a=0)}")
-    expected: dict[int, list[tuple[object, ...]]] = {0: [], 1: rows(spark, table, 1)}
+    expected: dict[int, list[tuple[int, ...]]] = {0: [], 1: rows(spark, table, 1)}
     for engine, kind, a in steps:
+        if kind == "clone":
+            require_clone_apart(spark, delta_spark, table, a)
+            continue
         before = log.newest(table)
         version = restorable(table, a) if kind == "restore" else before
         if version is None:
@@ -104,11 +132,15 @@ def run_history(
             time.sleep(0.01)
         if engine == "deltaic":
             spark.sql(statement).collect()
+        elif engine == "delta-rs":
+            DeltaRsTable(table).vacuum(
+                0, dry_run=False, enforce_retention_duration=False, full=kind == "vacuum"
+            )
         else:
             delta_spark.run(THERE, statement=statement)
         newest = log.newest(table)
         now = rows(spark, table, newest)
-        if kind in ("optimize", "restore"):
+        if kind in SAME_ROWS:
             assert now == expected[version]
         expected.update(dict.fromkeys(range(max(expected) + 1, newest + 1), now))
     return expected
