@@ -101,7 +101,7 @@ private[spark] object AutoCompaction {
   def await(timeoutMs: Long): Boolean =
     DaemonThread.await(executor.submit((() => ()): Runnable), timeoutMs)
 
-  /** Cancels the compaction of a table, and waits for it to end; false on timeout. */
+  /** Cancels the compaction of a table, and waits for it and its tasks to end; false on timeout. */
   def cancel(table: Path, timeoutMs: Long): Boolean = {
     val key = table.toString
     val current = synchronized {
@@ -113,7 +113,8 @@ private[spark] object AutoCompaction {
     }
     current.forall { case (turn, future) =>
       cancelJobs(turn)
-      DaemonThread.await(future, timeoutMs)
+      DaemonThread.await(future, timeoutMs) &&
+      JobInternals.awaitTasks(turn.spark, turn.jobGroup, timeoutMs)
     }
   }
 

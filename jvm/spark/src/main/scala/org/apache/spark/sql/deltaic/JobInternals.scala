@@ -1,7 +1,9 @@
 package org.apache.spark.sql.deltaic
 
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream}
+import java.util.concurrent.{TimeUnit, TimeoutException}
 
+import scala.annotation.tailrec
 import scala.reflect.ClassTag
 
 import org.apache.spark.io.CompressionCodec
@@ -71,6 +73,34 @@ object JobInternals {
     spark.sparkContext.setJobGroup(group, description)
     try spark.withActive(body)
     finally spark.sparkContext.clearJobGroup()
+  }
+
+  /**
+   * Waits until no task of a job group runs. When a job has been cancelled, its tasks may go on for a while, and write
+   * files.
+   *
+   * @return false on timeout
+   */
+  def awaitTasks(spark: SparkSession, group: String, timeoutMs: Long): Boolean = {
+    val deadline = System.nanoTime + TimeUnit.MILLISECONDS.toNanos(timeoutMs)
+    val context = spark.sparkContext
+    def isRunning: Boolean = {
+      val tracker = context.statusTracker
+      val stages = tracker.getJobIdsForGroup(group).flatMap(tracker.getJobInfo).flatMap(_.stageIds)
+      stages.flatMap(tracker.getStageInfo).exists(_.numActiveTasks > 0)
+    }
+    @tailrec
+    def hasEnded: Boolean =
+      if (context.isStopped || !isRunning) true
+      else if (System.nanoTime >= deadline) false
+      else {
+        Thread.sleep(20)
+        hasEnded
+      }
+    // The tracker knows of tasks by events.
+    try context.listenerBus.waitUntilEmpty(timeoutMs)
+    catch { case _: TimeoutException => () }
+    hasEnded
   }
 
   /** A job description: the operation as in the table history, a phase of it, and the table's path. */
