@@ -67,6 +67,14 @@ class Storage:
         else:
             self.copy(source, target)
 
+    def files(self, folder: str, suffix: str) -> list[tuple[str, int]]:
+        """Return the names and bytes of the files in a folder that end so, by name."""
+        files, path = self._open(folder)
+        found = (
+            (status.getPath().getName(), int(status.getLen())) for status in files.listStatus(path)
+        )
+        return sorted((name, size) for name, size in found if name.endswith(suffix))
+
     def touch(self, folder: str, names: Iterable[str]) -> None:
         """Create empty files below a folder."""
         if urlsplit(folder).scheme == "file":

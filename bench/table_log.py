@@ -94,7 +94,7 @@ def write_checkpointed(lab: Lab, path: str, files: int) -> None:
     )
     lab.storage.delete(f"{path}/_written")
     for version in (_CHECKPOINT_VERSION, _CHECKPOINT_VERSION + 1):
-        _write_commit(lab, path, version, [])
+        write_commit(lab, path, version, [])
     lab.storage.write_text(
         f"{log}/_last_checkpoint", json.dumps({"version": _CHECKPOINT_VERSION, "size": files + 2})
     )
@@ -109,7 +109,7 @@ def write_long(lab: Lab, path: str, commits: int) -> None:
         if version % 10 == 9:
             actions.append({"remove": _remove(version - 1)})
         actions.append({"add": _add(version)})
-        _write_commit(lab, path, version, actions)
+        write_commit(lab, path, version, actions)
 
 
 def plan(lab: Lab, path: str, file: int) -> Answer:
@@ -149,7 +149,14 @@ def checkpointed_path(file: int) -> str:
     return f"day={day(file)}/part-{file:07d}-{digest}-0000.c000.snappy.parquet"
 
 
-def _write_commit(lab: Lab, path: str, version: int, actions: list[dict[str, object]]) -> None:
+def write_definition(lab: Lab, path: str, schema_json: str) -> None:
+    """Write version 0 of a table without partitions and files."""
+    metadata = {**_METADATA, "schemaString": schema_json, "partitionColumns": []}
+    write_commit(lab, path, 0, [{"protocol": _PROTOCOL}, {"metaData": metadata}])
+
+
+def write_commit(lab: Lab, path: str, version: int, actions: list[dict[str, object]]) -> None:
+    """Write a commit that appends, with these actions besides its commitInfo."""
     info = {
         "timestamp": 1_700_000_000_000 + version,
         "operation": "WRITE",

@@ -21,6 +21,7 @@ from bench.scenarios.restore import Restore
 from bench.scenarios.scan import Scan
 from bench.scenarios.scan_after_merges import ScanAfterMerges
 from bench.scenarios.scenario import Scenario
+from bench.scenarios.streams import SCENARIOS as STREAM_SCENARIOS
 from bench.scenarios.tpc_queries import SCENARIOS as TPC_SCENARIOS
 from bench.scenarios.vacuum import VacuumFull, VacuumLite
 from bench.scenarios.write_rows import WriteRows
@@ -49,6 +50,7 @@ ALL: tuple[type[Scenario], ...] = (
     Refresh,
     ScanAfterMerges,
     ConcurrentWriters,
+    *STREAM_SCENARIOS,
     *TPC_SCENARIOS,
 )
 

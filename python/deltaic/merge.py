@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from deltaic.arguments import Assignments, assignments, optional_column, wrong_type
+from deltaic.arguments import Assignments, assignments, optional_column, wrong, wrong_type
 from deltaic.exceptions import error
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class DeltaMergeBuilder:
         api: SessionApi,
         clauses: Sequence[MergeClause] = (),
         evolves_schema: bool = False,
+        transaction: tuple[str, int] | None = None,
     ) -> None:
         from pyspark.sql import DataFrame
 
@@ -58,6 +59,7 @@ class DeltaMergeBuilder:
         self._api = api
         self._clauses = tuple(clauses)
         self._evolves_schema = evolves_schema
+        self._transaction = transaction
 
     def whenMatchedUpdate(
         self, condition: Condition = None, set: Values = None
@@ -263,7 +265,55 @@ class DeltaMergeBuilder:
         >>> DeltaTable.forPath(spark, path).toDF().columns
         ['id', 'twice']
         """
-        return self._copy(self._clauses, evolves_schema=True)
+        return self._copy(evolves_schema=True)
+
+    def idempotent(self, appId: str, version: int) -> DeltaMergeBuilder:
+        """Commit the MERGE at most once, however often it is run, as in ``foreachBatch``.
+
+        The commit has the transaction identifier. If it has been committed before with this version
+        or a later one of the application, the MERGE does not run. delta-spark has no such method.
+
+        Parameters
+        ----------
+        appId
+            The application: a name that no other writer of the table uses. Of a stream, the name
+            must differ from the ID of its query if that writes the table, too.
+        version
+            The version of the application, which increases: of a stream, the number of the batch.
+
+        Returns
+        -------
+        DeltaMergeBuilder
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the application is empty, or the version is not a 64-bit number.
+
+        Notes
+        -----
+        Protocol § Transaction Identifiers.
+
+        Examples
+        --------
+        >>> merge = DeltaTable.forPath(spark, path).alias("t").merge(
+        ...     spark.range(8, 12).alias("s"), "t.id = s.id"
+        ... )
+        >>> merge = merge.whenNotMatchedInsertAll().idempotent("nightly", 1)
+        >>> merge.execute().select("num_inserted_rows").collect()
+        [Row(num_inserted_rows=2)]
+        >>> merge.whenMatchedDelete().execute().collect()
+        []
+        """
+        if not isinstance(appId, str):
+            raise wrong_type("appId", appId, "it is a string")
+        if not appId:
+            raise wrong("appId", appId, "it is not empty")
+        if not isinstance(version, int) or isinstance(version, bool):
+            raise wrong_type("version", version, "it is a whole number")
+        if not -(2**63) <= version < 2**63:
+            raise wrong("version", version, "it is a 64-bit number")
+        return self._copy(transaction=(appId, version))
 
     def execute(self) -> DataFrame:
         """Run the MERGE in one commit. A MERGE that changes no row commits no version.
@@ -303,6 +353,7 @@ class DeltaMergeBuilder:
             self._condition,
             self._clauses,
             evolves_schema=self._evolves_schema,
+            transaction=self._transaction,
         )
 
     def _with(
@@ -313,11 +364,23 @@ class DeltaMergeBuilder:
 
         when = optional_column("condition", condition)
         clause = MergeClause(ClauseKind[kind], when, values)
-        return self._copy((*self._clauses, clause), self._evolves_schema)
+        return self._copy(clauses=(*self._clauses, clause))
 
-    def _copy(self, clauses: Sequence[MergeClause], evolves_schema: bool) -> DeltaMergeBuilder:
+    def _copy(
+        self,
+        *,
+        clauses: Sequence[MergeClause] | None = None,
+        evolves_schema: bool | None = None,
+        transaction: tuple[str, int] | None = None,
+    ) -> DeltaMergeBuilder:
         return DeltaMergeBuilder(
-            self._target, self._source, self._condition, self._api, clauses, evolves_schema
+            self._target,
+            self._source,
+            self._condition,
+            self._api,
+            self._clauses if clauses is None else clauses,
+            self._evolves_schema if evolves_schema is None else evolves_schema,
+            transaction or self._transaction,
         )
 
     def _require_reachable_clauses(self) -> None:

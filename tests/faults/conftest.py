@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.support.faulty import build_jar, start_faulty
+from tests.support.faulty import FaultyProcesses, build_jar, start_faulty
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import append_file, build_table
@@ -67,6 +67,13 @@ def require_kept(figures: Counter[str], kept: bool, what: str) -> None:
 @pytest.fixture(scope="session")
 def faults_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_jar(tmp_path_factory.mktemp("faults"))
+
+
+@pytest.fixture(scope="module")
+def processes(faults_jar: Path) -> Iterator[FaultyProcesses]:
+    pool = FaultyProcesses(faults_jar, ahead=2)
+    yield pool
+    pool.close()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -170,13 +170,6 @@ POINTS = [
     Point("before the list has its name", "append listed", "move", _LIST),
     Point("after the list has its name", "append listed", "move", _LIST, 1, "after"),
 ]
-
-
-@pytest.fixture(scope="module")
-def processes(faults_jar: Path) -> Iterator[FaultyProcesses]:
-    pool = FaultyProcesses(faults_jar, ahead=2)
-    yield pool
-    pool.close()
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda p: f"{p.operation}: {p.name}")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support import log
+from tests.support.change_feed import changes
 from tests.support.table_builder import append_file, build_table
 
 if TYPE_CHECKING:
@@ -20,13 +23,13 @@ found = []
 
 
 def keep(batch, _):
-    rows = [list(row) for row in batch.collect()]
+    rows = [[value for value in row if isinstance(value, (int, str))] for row in batch.collect()]
     if stop_after is not None and len(found) == stop_after:
         raise RuntimeError("stopped on purpose")
     found.append(sorted(rows))
 
 
-reader = spark.readStream.format("delta").option("maxFilesPerTrigger", files)
+reader = spark.readStream.format("delta").option("maxFilesPerTrigger", files).options(**options)
 writer = reader.load(path).writeStream.foreachBatch(keep)
 query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
 try:
@@ -60,7 +63,7 @@ def test_each_engine_goes_on_where_the_other_stopped(
     stop_after: int,
 ) -> None:
     def run(engine: str, stop_after: int | None) -> list[list[list[int]]]:
-        arguments = {"path": table, "checkpoint": checkpoint, "files": files}
+        arguments = {"path": table, "checkpoint": checkpoint, "files": files, "options": {}}
         arguments["stop_after"] = stop_after
         if engine == "ours":
             return run_here(spark, **arguments)
@@ -82,3 +85,53 @@ def test_each_engine_goes_on_where_the_other_stopped(
     assert read == [-2, -1, 0, 1, 2, 3, 4, 10, 11, 12, 20]
     again = run(first, None)
     assert [batch for batch in again if batch] == []
+
+
+@pytest.mark.parametrize("stop_after", [0, 1, 2, 3])
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+@pytest.mark.parametrize("start", [{}, {"startingVersion": 0}])
+def test_each_engine_goes_on_with_the_changes_that_the_other_has_not_read(
+    spark: SparkSession,
+    delta_spark: SparkProcess,
+    table: str,
+    tmp_path: Path,
+    first: str,
+    start: dict[str, int],
+    stop_after: int,
+) -> None:
+    """The order of a commit's files is the same, and so is what belongs together."""
+
+    def run(engine: str, stop_after: int | None) -> list[list[list[Any]]]:
+        options = {"readChangeFeed": "true", **start}
+        arguments = {"path": table, "checkpoint": checkpoint, "files": 2, "options": options}
+        arguments["stop_after"] = stop_after
+        if engine == "ours":
+            found = run_here(spark, **arguments)
+        else:
+            found = delta_spark.run(PROGRAM, **arguments)
+        return [[row[:3] for row in batch] for batch in found]
+
+    checkpoint = str(tmp_path / "checkpoint")
+    files = [[(i,), (-i - 1,)] for i in range(5)]
+    build_table(spark, table, "id INT", files, properties={"delta.enableChangeDataFeed": "true"})
+    before = log.newest(table)
+    if not start:
+        assert run(first, None)
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id IN (-1, 1, 3)")
+    spark.range(10, 13, 1, 3).selectExpr("CAST(id AS INT) AS id").write.format("delta").mode(
+        "append"
+    ).save(table)
+    spark.sql(f"UPDATE delta.`{table}` SET id = id + 1000 WHERE id >= 10")
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE true")
+    began = run(first, stop_after)
+    assert len(began) == stop_after
+    went_on = run("theirs" if first == "ours" else "ours", None)
+    assert went_on
+    batches = [*began, *went_on]
+    expected = changes(spark, table, startingVersion=0 if start else before + 1).collect()
+    assert sorted(row for batch in batches for row in batch) == sorted(
+        [row.id, row._change_type, row._commit_version] for row in expected
+    )
+    for batch in batches:
+        kinds = Counter(row[1] for row in batch)
+        assert kinds["update_preimage"] == kinds["update_postimage"]

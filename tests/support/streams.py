@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from tests.support.table_builder import Row, in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 def stream_of(spark: SparkSession, path: str, **options: Any) -> DataFrame:
@@ -41,6 +42,28 @@ def run_stream(
     finally:
         query.stop()
     return batches
+
+
+def write_stream(
+    df: DataFrame,
+    target: str,
+    checkpoint: Path,
+    *,
+    mode: str = "append",
+    partition_by: Sequence[str] = (),
+    **options: Any,
+) -> StreamingQuery:
+    """Write what is there to a table, at a path or by name; return the query, which has ended."""
+    writer = df.writeStream.format("delta").outputMode(mode).trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(checkpoint)).options(**options)
+    if partition_by:
+        writer = writer.partitionBy(*partition_by)
+    query = writer.start(target) if "/" in target else writer.toTable(target)
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    return query
 
 
 def failure_of(df: DataFrame, checkpoint: Path) -> str:

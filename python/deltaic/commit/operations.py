@@ -54,6 +54,14 @@ class Operation(Enum):
         return self in _WRITING or self in _REPLACING or self.is_vacuum
 
     @property
+    def commits_transaction_identifier(self) -> bool:
+        """Whether it commits its transaction identifier even if it changes nothing else.
+
+        A batch of a stream without rows does not: run again, it has no rows either.
+        """
+        return self is not Operation.STREAMING_UPDATE
+
+    @property
     def is_vacuum(self) -> bool:
         """Whether it only records a run of VACUUM in the history."""
         return self in _VACUUM
@@ -85,7 +93,7 @@ _QUERIES = frozenset(
         Operation.CREATE_OR_REPLACE_TABLE_AS_SELECT,
     }
 )
-_WRITING = _QUERIES | {Operation.STREAMING_UPDATE, Operation.CREATE_TABLE}
+_WRITING = _QUERIES | {Operation.CREATE_TABLE}
 _VACUUM = frozenset({Operation.VACUUM_START, Operation.VACUUM_END})
 
 

@@ -264,7 +264,7 @@ def _is_noop(summary: CommitSummary, ours: CurrentTransaction) -> bool:
     return (
         summary.files.is_empty
         and not (ours.plan.changes_protocol or ours.plan.changes_metadata or ours.plan.domains)
-        and ours.txn is None
+        and (ours.txn is None or not summary.operation.kind.commits_transaction_identifier)
         and not summary.operation.kind.always_commits
     )
 

@@ -191,8 +191,15 @@ class SessionApi:
         clauses: Sequence[MergeClause],
         *,
         evolves_schema: bool,
+        transaction: tuple[str, int] | None,
     ) -> DataFrame:
-        """Merge a source into a table's DataFrame; return the result of the statement."""
+        """Merge a source into a table's DataFrame; return the result of the statement.
+
+        Parameters
+        ----------
+        transaction
+            The application and version under which it is committed at most once.
+        """
         from pyspark.sql import DataFrame
 
         with jvm_errors():
@@ -206,7 +213,8 @@ class SessionApi:
                     add(_java(clause.condition), *_java_lists(clause.assignments))
             if evolves_schema:
                 statement.withSchemaEvolution()
-            return DataFrame(statement.run(), target.sparkSession)
+            result = statement.runOnce(*transaction) if transaction else statement.run()
+            return DataFrame(result, target.sparkSession)
 
 
 def _with_settings(session: Any, settings: Mapping[str, str]) -> Any:

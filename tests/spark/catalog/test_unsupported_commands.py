@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -69,26 +68,6 @@ def test_method_is_refused_by_name(spark: SparkSession, table: str, method: str)
         call(DeltaTable.forPath(spark, table), spark)
     require_refusal(raised, command)
     assert log.versions(table) == [0]
-
-
-def test_stream_into_a_table_is_refused_by_name(
-    spark: SparkSession, table: str, tmp_path: Path
-) -> None:
-    stream = spark.readStream.format("rate").load().writeStream.format("delta")
-    stream = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-    spark.sql("CREATE TABLE sink (timestamp TIMESTAMP, value BIGINT) USING delta")
-    try:
-        for call in (lambda: stream.start(table), lambda: stream.toTable("sink")):
-            with pytest.raises(AnalysisException, match="foreachBatch") as raised:
-                call()
-            problem: Any = raised.value
-            assert problem.condition == "DELTAIC_COMMAND_UNSUPPORTED"
-            assert problem.parameters["command"] == "writeStream"
-        assert not Path(table).exists()
-        assert spark.table("sink").count() == 0
-        assert not spark.streams.active
-    finally:
-        spark.sql("DROP TABLE sink")
 
 
 def test_names_that_are_words_of_these_statements_stay_names(spark: SparkSession) -> None:

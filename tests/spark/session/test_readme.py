@@ -61,3 +61,9 @@ def test_quickstart_shows_the_table_now_and_at_first(tmp_path: Path) -> None:
     assert "now:     [0, 2, 4, 6, 8, 10, 12, 14]" in printed
     assert "at first: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]" in printed
     assert re.search(r"3\|.*DELETE", printed)
+
+
+def test_upsert_example_merges_each_batch_once(tmp_path: Path) -> None:
+    script = str(ROOT / "examples" / "streaming_upsert.py")
+    printed = run_as_user([sys.executable, script, str(tmp_path)], tmp_path)
+    assert "newest: [(0, 3), (1, 100), (2, 5), (7, 70)]" in printed

@@ -275,8 +275,8 @@ def test_snapshot_to_begin_with_that_is_gone_is_an_error(
         ({"allowSourceColumnTypeChange": "1"}, "allowSourceColumnTypeChange is not supported"),
         ({"versionAsOf": 0}, "a stream of the older version 0 is not supported"),
         (
-            {"readChangeFeed": "true", "startingVersion": 0},
-            "a stream of the table's changes is not supported",
+            {"readChangeFeed": "true", "startingVersion": 0, "endingVersion": 0},
+            "endingVersion is not supported",
         ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",

@@ -33,7 +33,7 @@ import io.deltaic.spark.catalog.{
   TableVersion,
   TimeTravel
 }
-import io.deltaic.spark.util.UnsupportedOperation
+import io.deltaic.spark.stream.{PathSink, TableSink}
 import io.deltaic.spark.write.ReadOnlyOptions
 
 /**
@@ -80,7 +80,7 @@ class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with Creatabl
     val within = partition.map(TablePartition.of(spark, _, version.snapshot))
     within.foreach(_.requireFiles(log, version.snapshot))
     val table = new DeltaicTable(spark, version, within = within)
-    if (ChangeFeedOptions.areIn(options)) table.changes(options) else table
+    if (ChangeFeedOptions.areIn(options)) table.changesToStream(options) else table
   }
 
   /** The commit checks the types of columns. Spark would reject variants here. */
@@ -95,9 +95,7 @@ class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with Creatabl
     val spark = SparkSession.active
     val found = TableLocation.find(spark, new CaseInsensitiveStringMap(parameters.asJava))
     val log = found.log
-    ReadOnlyOptions.refuse(log.table.toString, parameters.keys)
-    if (found.suffix.isDefined)
-      throw ReadOnlyOptions.refusal(log.table.toString, s"path ${parameters("path")}")
+    requireNewest(found, parameters)
     // Loaded once: the commit decides whether a table created later is a conflict.
     val snapshot = Option.when(log.exists)(log.latest())
     mode match {
@@ -119,13 +117,28 @@ class DeltaicDataSource extends SupportsV1OverwriteWithSaveAsTable with Creatabl
     SavedRelation(sqlContext, data.schema)
   }
 
-  /** `df.writeStream.start(path)`; see also [[io.deltaic.spark.sql.analysis.CheckUnsupportedDml]]. */
+  /** `df.writeStream.start(path)`; see [[io.deltaic.spark.sql.analysis.stream.ResolveStreamingWrites]]. */
   override def createSink(
       sqlContext: SQLContext,
       parameters: Map[String, String],
       partitionColumns: Seq[String],
       outputMode: OutputMode
-  ): Sink = throw UnsupportedOperation.command("writeStream")
+  ): Sink = {
+    val spark = SparkSession.active
+    val found = TableLocation.find(spark, new CaseInsensitiveStringMap(parameters.asJava))
+    requireNewest(found, parameters)
+    val table = found.log.table.toString
+    TableSink.requireAllowed(table, parameters)
+    val layout = TableSink.layout(partitionColumns, parameters)
+    new PathSink(new TableSink(spark, found.log, layout = layout))
+  }
+
+  private def requireNewest(found: LocatedTable, parameters: Map[String, String]): Unit = {
+    val table = found.log.table.toString
+    ReadOnlyOptions.refuse(table, parameters.keys)
+    if (found.suffix.isDefined)
+      throw ReadOnlyOptions.refusal(table, s"path ${parameters("path")}")
+  }
 }
 
 /** The relation that Spark requires as the result of a save; it is not used. */

@@ -8,6 +8,7 @@ import org.apache.spark.sql.{SparkSession, SparkSessionExtensions, classic}
 import io.deltaic.spark.sql.analysis._
 import io.deltaic.spark.sql.analysis.columns._
 import io.deltaic.spark.sql.analysis.merge._
+import io.deltaic.spark.sql.analysis.stream._
 import io.deltaic.spark.sql.optimizer._
 import io.deltaic.spark.sql.parser._
 import io.deltaic.spark.sql.planning._
@@ -60,6 +61,8 @@ private[spark] object DeltaicExtension {
     _ => PlanShowStatements,
     // TRUNCATE TABLE.
     _ => PlanTruncation,
+    // Streams: plans each batch of a stream into a table as a write, which the analyzer resolves by itself.
+    s => ResolveStreamingWrites(own(s)),
     // Writes: adds columns, widens types, and gives the write a table whose output columns Spark resolves.
     s => EvolveWrittenColumns(own(s)),
     // INSERT ... REPLACE USING and REPLACE ON; after EvolveWrittenColumns, which plans those that add columns.

@@ -22,6 +22,7 @@ import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.catalog.DeltaicTable
 import io.deltaic.spark.scan.files.QuerySnapshots
 import io.deltaic.spark.schema.AnalyzedColumns
+import io.deltaic.spark.write.StatementTransaction
 
 /**
  * DELETE, UPDATE and MERGE of `DeltaTable`, run as the same plans that Spark creates for these
@@ -185,6 +186,10 @@ final class MergeStatement private[spark] (
     notMatchedBySource += DeleteAction(optional(when))
 
   def withSchemaEvolution(): Unit = evolvesSchema = true
+
+  /** Runs it, unless it has been committed with this application and this or a later version. */
+  def runOnce(appId: String, version: Long): DataFrame =
+    StatementTransaction.within(appId, version)(run())
 
   def run(): DataFrame = {
     val sides = new MergeSides(target, source)

@@ -6,6 +6,7 @@ import org.apache.spark.sql.deltaic.SessionInternals
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.spark.catalog.{DeltaicTable, TableServices}
+import io.deltaic.spark.changes.ChangesTable
 import io.deltaic.spark.sql.planning.DeletionVectorStrategy
 import io.deltaic.spark.stream.TableStream
 
@@ -23,5 +24,13 @@ final class SessionServices extends TableServices {
       table: DeltaicTable,
       options: CaseInsensitiveStringMap,
       checkpoint: String
-  ): MicroBatchStream = new TableStream(spark, table, options, checkpoint)
+  ): MicroBatchStream = TableStream.ofRows(spark, table, options, checkpoint)
+
+  override def streamOfChanges(
+      spark: SparkSession,
+      table: DeltaicTable,
+      changes: ChangesTable,
+      options: CaseInsensitiveStringMap,
+      checkpoint: String
+  ): MicroBatchStream = TableStream.ofChanges(spark, table, changes, options, checkpoint)
 }

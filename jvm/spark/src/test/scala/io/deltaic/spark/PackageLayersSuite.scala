@@ -36,6 +36,7 @@ class PackageLayersSuite
           "sql.analysis",
           "sql.analysis.merge",
           "sql.analysis.columns",
+          "sql.analysis.stream",
           "sql.grammar",
           "sql.parser",
           "sql.optimizer",

@@ -85,7 +85,9 @@ private[spark] final class ChangeFeedRequest(
   private val allowsOutOfRange = ChangeFeedOptions.allowsOutOfRange(spark)
 
   /** The changes as a table. All checks of the range that do not need its commits are made. */
-  def table: ChangesTable = {
+  def table: ChangesTable = new ChangesTable(spark, log, name, request)
+
+  private def request: ChangesRequest = {
     val first = bound(StartingVersion, StartingTimestamp, startingAt)
       .getOrElse(throw fail("DELTAIC_CHANGES_START_MISSING"))
     val last = bound(EndingVersion, EndingTimestamp, endingAt)
@@ -94,7 +96,7 @@ private[spark] final class ChangeFeedRequest(
     start.foreach(DeletedFileRetention.check(spark, log, _))
     val read = start.fold(snapshot)(columnsOf(_, last))
     if (identifiesRows) (start.toSeq :+ read).foreach(requireTracked(_, first, last))
-    val shown = ChangesRequest(
+    ChangesRequest(
       first.version,
       last.map(_.version),
       start,
@@ -106,7 +108,19 @@ private[spark] final class ChangeFeedRequest(
         ),
       identifiesRows
     )
-    new ChangesTable(spark, log, name, shown)
+  }
+
+  /**
+   * The same for a read that may be the source of a stream, to which the range does not apply: an error of the range is
+   * thrown when a batch query is planned.
+   */
+  def mayBeStreamed(streaming: ChangesTable.Streaming): ChangesTable = {
+    val (shown, failure) =
+      try (request, None)
+      catch {
+        case error: DeltaicThrowable => (ChangesRequest.none(snapshot), Some(error))
+      }
+    new ChangesTable(spark, log, name, shown, Some(streaming), failure)
   }
 
   private def requireTracked(version: Snapshot, first: Bound, last: Option[Bound]): Unit =

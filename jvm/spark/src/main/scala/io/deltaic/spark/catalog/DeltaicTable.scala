@@ -105,7 +105,7 @@ private[spark] class DeltaicTable(
         BATCH_READ,
         MICRO_BATCH_READ,
         BATCH_WRITE,
-        STREAMING_WRITE, // so that our own rule refuses it, and names the alternative
+        STREAMING_WRITE,
         TRUNCATE,
         OVERWRITE_BY_FILTER,
         OVERWRITE_DYNAMIC,
@@ -157,6 +157,23 @@ private[spark] class DeltaicTable(
   ): ChangesTable = {
     requireWhole()
     new ChangeFeedRequest(spark, tableVersion, name(), options, mayBeEmpty, identifiesRows).table
+  }
+
+  /** The change data feed for a read that may be the source of a stream. */
+  def changesToStream(options: CaseInsensitiveStringMap): ChangesTable = {
+    requireWhole()
+    new ChangeFeedRequest(
+      spark,
+      tableVersion,
+      name(),
+      options,
+      mayBeEmpty = false,
+      identifiesRows = false
+    )
+      .mayBeStreamed { (changes, readOptions, checkpoint) =>
+        tableVersion.requireNoTimeTravel("a stream")
+        TableServices.current.streamOfChanges(spark, this, changes, readOptions, checkpoint)
+      }
   }
 
   /** The same table as the target of a statement, which Spark then resolves. */

@@ -6,6 +6,8 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+import io.deltaic.spark.changes.ChangesTable
+
 /**
  * What tables use of the packages above theirs. The implementation is named in `META-INF/services`, so that packages
  * depend on each other in one direction only.
@@ -30,6 +32,19 @@ private[spark] trait TableServices {
   def stream(
       spark: SparkSession,
       table: DeltaicTable,
+      options: CaseInsensitiveStringMap,
+      checkpoint: String
+  ): MicroBatchStream
+
+  /**
+   * The changes of a table as the source of a stream.
+   *
+   * @param changes has their columns
+   */
+  def streamOfChanges(
+      spark: SparkSession,
+      table: DeltaicTable,
+      changes: ChangesTable,
       options: CaseInsensitiveStringMap,
       checkpoint: String
   ): MicroBatchStream

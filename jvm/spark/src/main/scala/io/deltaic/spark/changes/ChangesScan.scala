@@ -34,7 +34,8 @@ private[spark] final class ChangesScan(
     schema: TableSchema,
     requiredColumns: StructType,
     private val filters: Seq[Expression],
-    private val options: CaseInsensitiveStringMap
+    private val options: CaseInsensitiveStringMap,
+    use: ChangesUse = ChangesUse()
 ) extends Scan
     with Batch
     with ScanOfLiveRows
@@ -59,10 +60,17 @@ private[spark] final class ChangesScan(
 
   override def readSchema(): StructType = columns
 
-  override def toBatch: Batch = this
+  override def toBatch: Batch = use.failure.fold[Batch](this)(throw _)
 
-  override def toMicroBatchStream(checkpointLocation: String): MicroBatchStream =
-    throw UnsupportedOperation(feed.table.toString, "a stream of the table's changes")
+  /** The batches of a stream are other scans, whose range is not that of this one. */
+  @volatile private var isStreamed = false
+
+  override def toMicroBatchStream(checkpointLocation: String): MicroBatchStream = {
+    isStreamed = true
+    use.stream(checkpointLocation).getOrElse(
+      throw UnsupportedOperation(feed.table.toString, "a stream of these changes")
+    )
+  }
 
   override def columnarSupportMode(): Scan.ColumnarSupportMode =
     if (parts.forall(_.isColumnar)) Scan.ColumnarSupportMode.SUPPORTED
@@ -79,7 +87,8 @@ private[spark] final class ChangesScan(
       requiredColumns.fields :+ ScanColumns.rowIndexField :+ ScanColumns.changedRowsField
     ),
     filters,
-    options
+    options,
+    use
   )
 
   override def rowFilterColumn: String = ScanColumns.ChangedRows
@@ -108,12 +117,15 @@ private[spark] final class ChangesScan(
     )
 
   override def estimateStatistics(): Statistics = {
-    val fileBytes = parts.flatMap(_.selected.files).map(_.sizeBytes).sum
-    val fullRowBytes = parts.head.schema.all.defaultSize.max(1)
-    val share = (readSchema().defaultSize.toDouble / fullRowBytes).min(1.0)
+    def bytes: Long = {
+      val fileBytes = parts.flatMap(_.selected.files).map(_.sizeBytes).sum
+      val fullRowBytes = parts.head.schema.all.defaultSize.max(1)
+      val share = (readSchema().defaultSize.toDouble / fullRowBytes).min(1.0)
+      (fileBytes * share).toLong.max(1L)
+    }
+    val size = if (isStreamed) OptionalLong.empty() else OptionalLong.of(bytes)
     new Statistics {
-      override def sizeInBytes(): OptionalLong =
-        OptionalLong.of((fileBytes * share).toLong.max(1L))
+      override def sizeInBytes(): OptionalLong = size
       override def numRows(): OptionalLong = OptionalLong.empty()
     }
   }
@@ -206,6 +218,17 @@ private[spark] final class ChangesScan(
       )
   }
 }
+
+/**
+ * How a scan of changes may be used.
+ *
+ * @param stream the same changes as the source of a stream, given its checkpoint directory
+ * @param failure why a batch query cannot read them
+ */
+private[changes] final case class ChangesUse(
+    stream: String => Option[MicroBatchStream] = _ => None,
+    failure: Option[Throwable] = None
+)
 
 private object ChangesScan {
 

@@ -16,7 +16,8 @@ private[spark] final class ChangesScanBuilder(
     spark: SparkSession,
     feed: ChangeSource,
     schema: TableSchema,
-    options: CaseInsensitiveStringMap
+    options: CaseInsensitiveStringMap,
+    use: ChangesUse = ChangesUse()
 ) extends ScanBuilder
     with SupportsPushDownCatalystFilters
     with SupportsPushDownRequiredColumns {
@@ -49,5 +50,5 @@ private[spark] final class ChangesScanBuilder(
   override def pruneColumns(required: StructType): Unit = requiredColumns = required
 
   override def build(): Scan =
-    new ChangesScan(spark, feed, schema, requiredColumns, filters, options)
+    new ChangesScan(spark, feed, schema, requiredColumns, filters, options, use)
 }

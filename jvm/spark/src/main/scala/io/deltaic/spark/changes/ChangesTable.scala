@@ -7,6 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog._
 import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference}
 import org.apache.spark.sql.connector.read.ScanBuilder
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -52,10 +53,19 @@ private[spark] final case class ChangesRequest(
     (first, last, start.isEmpty, read.version, checksSchema, identifiesRows)
 }
 
+private[spark] object ChangesRequest {
+
+  /** No changes, with the columns of a version. */
+  def none(read: Snapshot): ChangesRequest =
+    ChangesRequest(0L, None, None, read, checksSchema = true, identifiesRows = false)
+}
+
 /**
  * The changes of a table as a table of its own.
  *
  * @param name of the table whose changes these are
+ * @param streaming the same changes as the source of a stream, given the options of the read and the checkpoint directory
+ * @param failure why the range cannot be read by a batch query; a stream has a range of its own
  * @param newest the snapshots that all scans of one query use
  * @param cached the versions of data cached from the changes, if another copy of the table has them
  */
@@ -64,6 +74,8 @@ private[spark] final class ChangesTable(
     val log: DeltaLog,
     override val name: String,
     shown: ChangesRequest,
+    streaming: Option[ChangesTable.Streaming] = None,
+    failure: Option[Throwable] = None,
     newest: Option[QuerySnapshots] = None,
     cached: Option[CachedVersions] = None
 ) extends TableWithSchema
@@ -95,11 +107,12 @@ private[spark] final class ChangesTable(
         val none = VersionRange(first, first - 1)
         new ChangeFeed(log, none, read, read, checksSchema, identifiesRows)
     }
-    new ChangesScanBuilder(spark, feed, tableSchema, options)
+    def stream(checkpoint: String) = streaming.map(_(this, options, checkpoint))
+    new ChangesScanBuilder(spark, feed, tableSchema, options, ChangesUse(stream, failure))
   }
 
   override def pinnedTo(newest: Option[QuerySnapshots]): ChangesTable =
-    new ChangesTable(spark, log, name, shown, newest, Some(cachedVersions))
+    new ChangesTable(spark, log, name, shown, streaming, failure, newest, Some(cachedVersions))
 
   override def location: Path = log.table
 
@@ -134,7 +147,7 @@ private[spark] final class ChangesTable(
 
   /** An open end is replaced by the version at analysis: cached rows are valid only for that version. */
   private lazy val identity: (Path, Boolean, Product) =
-    (log.table, newest.isDefined, shown.identity)
+    (log.table, newest.isDefined, (shown.identity, failure))
 
   override def equals(other: Any): Boolean = other match {
     case that: ChangesTable => (this eq that) || (hash == that.hash && identity == that.identity)
@@ -146,4 +159,8 @@ private[spark] final class ChangesTable(
   private lazy val hash: Int = identity.hashCode()
 
   override def toString: String = s"changes of $name"
+}
+
+private[spark] object ChangesTable {
+  type Streaming = (ChangesTable, CaseInsensitiveStringMap, String) => MicroBatchStream
 }

@@ -60,7 +60,7 @@ private[spark] object CommitChanges {
       val inserted = commit.adds.filter(_.dataChange).toVector.flatMap { add =>
         removed.remove(key(table, add.path)) match {
           case Some(remove) => vectorChanged(table, commit.version, remove, add)
-          case None => Seq(insert(add, RowSelection.AllBut(add.deletionVector)))
+          case None => Seq(insertOf(add))
         }
       }
       val deleted = removed.valuesIterator.map { remove =>
@@ -69,6 +69,28 @@ private[spark] object CommitChanges {
       deleted.toVector ++ inserted
     }
   }
+
+  /**
+   * The same in items that can be read apart from each other, one for each file action. The changes of a commit with
+   * `cdc` actions or deletion vectors are one item: the images of an update belong together.
+   */
+  def steps(table: Path, commit: CommitFile): IndexedSeq[Seq[FileChange]] = {
+    val all = of(table, commit)
+    val files = commit.actions.toVector.collect {
+      case add: AddFile if add.dataChange => key(table, add.path)
+      case remove: RemoveFile if remove.dataChange => key(table, remove.path)
+    }
+    val areApart = files.distinct.size == files.size &&
+      all.forall(change => change.changeType.isDefined && change.rows == everything)
+    if (all.isEmpty) Vector.empty
+    else if (areApart) {
+      val byFile = all.map(change => key(table, change.file.path) -> change).toMap
+      files.map(file => Seq(byFile(file)))
+    } else Vector(all)
+  }
+
+  /** All live rows of a file as inserts. */
+  def insertOf(file: AddFile): FileChange = insert(file, RowSelection.AllBut(file.deletionVector))
 
   private def key(table: Path, path: String): String = LogPath.toAbsolute(table, path).toString
 

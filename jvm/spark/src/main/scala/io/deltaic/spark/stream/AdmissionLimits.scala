@@ -2,19 +2,17 @@ package io.deltaic.spark.stream
 
 import org.apache.spark.sql.connector.read.streaming._
 
-/** Limits the files of one batch by their number and bytes, but admits at least one. */
+/** Limits the files of one batch by their number and bytes, but admits at least one item of the stream. */
 private[stream] final class AdmissionLimits(maxFiles: Long, maxBytes: Long) {
 
   private var files = maxFiles
   private var bytes = maxBytes
 
-  /** @param sizeBytes none for a place without a file, which does not count towards the limits */
-  def admits(sizeBytes: Option[Long]): Boolean = {
+  /** Whether the next files are admitted; no files are, as long as the limits are not reached. */
+  def admits(numFiles: Int, sizeBytes: Long): Boolean = {
     val fits = files > 0 && bytes > 0
-    sizeBytes.foreach { size =>
-      files -= 1
-      bytes -= size
-    }
+    files -= numFiles
+    bytes -= sizeBytes
     fits
   }
 }

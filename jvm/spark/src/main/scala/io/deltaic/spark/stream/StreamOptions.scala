@@ -8,7 +8,12 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
-import io.deltaic.spark.catalog.ChangeFeedOptions.{StartingTimestamp, StartingVersion}
+import io.deltaic.spark.catalog.ChangeFeedOptions.{
+  EndingTimestamp,
+  EndingVersion,
+  StartingTimestamp,
+  StartingVersion
+}
 import io.deltaic.spark.util.UnsupportedOperation
 
 /** Where a new stream starts. */
@@ -68,7 +73,9 @@ private[stream] object StreamOptions {
     "streamingSourceTrackingId",
     "allowSourceColumnDrop",
     "allowSourceColumnRename",
-    "allowSourceColumnTypeChange"
+    "allowSourceColumnTypeChange",
+    EndingVersion,
+    EndingTimestamp
   )
 
   /** @param table for errors */

@@ -17,8 +17,7 @@ private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, optio
 
   /** In the order of the commit. Files with only copied rows are excluded. */
   def filesOf(commit: CommitFile): IndexedSeq[AddFile] = {
-    commit.protocol.foreach(TableFeatures.requireReadable(table, commit.version, _))
-    commit.metadata.foreach(requireReadable(_, commit.version))
+    requireReadable(commit)
     val added = commit.adds.filter(_.dataChange).toVector
     val removed = commit.removes.find(_.dataChange)
     removed.foreach { remove =>
@@ -37,6 +36,12 @@ private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, optio
         )
     }
     if (removed.isDefined && options.skipsChanges) Vector.empty else added
+  }
+
+  /** Fails if the commit needs another reader, or if its rows cannot be read with the columns of the stream. */
+  def requireReadable(commit: CommitFile): Unit = {
+    commit.protocol.foreach(TableFeatures.requireReadable(table, commit.version, _))
+    commit.metadata.foreach(requireReadable(_, commit.version))
   }
 
   /**

@@ -1,19 +1,22 @@
 package io.deltaic.spark.stream
 
+import java.util.{Map => JMap, Optional}
+
 import scala.jdk.CollectionConverters._
+import scala.jdk.OptionConverters._
 
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.deltaic.protocol.{AddFile, DeltaicException}
+import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.catalog.{ChangeFeedOptions, DeltaicTable, TimeTravel}
-import io.deltaic.spark.scan.TableScanBuilder
-import io.deltaic.spark.scan.files.{FileSplits, FilterableFiles}
+import io.deltaic.spark.changes.ChangesTable
 
 /**
- * A table as a source of micro-batches: first all rows of the initial snapshot, then those that each commit adds.
+ * A table as a source of micro-batches: first the initial snapshot, then each commit.
  *
  * [[StreamStrategy]] plans a batch as a scan of its files, so that a batch prunes columns, skips
  * files and filters deleted rows as any query does. Spark's own plan for it never runs.
@@ -21,28 +24,27 @@ import io.deltaic.spark.scan.files.{FileSplits, FilterableFiles}
  * @param table with whose columns all rows are read
  * @param checkpoint the source's checkpoint directory
  */
-private[spark] final class TableStream(
+private[spark] final class TableStream[A] private (
     spark: SparkSession,
     table: DeltaicTable,
-    settings: CaseInsensitiveStringMap,
+    options: StreamOptions,
+    items: StreamedItems[A],
+    content: StreamContent[A],
     checkpoint: String
 ) extends MicroBatchStream
-    with SupportsTriggerAvailableNow {
+    with SupportsTriggerAvailableNow
+    with ReportsSourceMetrics {
 
   private val log = table.log
-  private val read = table.snapshot
-  private val tableId = read.metadata.id
-  private val options = StreamOptions.of(log.table.toString, settings)
-  private val fileSystemOptions = settings.asCaseSensitiveMap.asScala.toMap
-  private val files = new StreamedFiles(spark, log, read, options, fileSystemOptions)
+  private val tableId = table.snapshot.metadata.id
 
   /** The last version to read, for a bounded stream. */
   private var bound: Option[Long] = None
 
   private var checkedStart = false
 
-  /** The files that [[latestOffset]] has found. The next batch reads them, and may be planned several times. */
-  private var found: Option[FoundBatch] = None
+  /** The items that [[latestOffset]] has found. The next batch reads them, and may be planned several times. */
+  private var found: Option[FoundBatch[A]] = None
 
   override def initialOffset(): StreamOffset = begins
 
@@ -106,13 +108,16 @@ private[spark] final class TableStream(
     requireSameTable(latest.metadata.id)
     requireReadableFrom(start)
     val limits = AdmissionLimits.of(limit)
-    val admitted = files
+    val admitted = items
       .after(start, bound.getOrElse(latest.version))
-      .takeWhile(place => limits.admits(place.file.map(_.sizeBytes)))
+      .takeWhile(_.item match {
+        case Some(item) => limits.admits(content.numFiles(item), content.sizeBytes(item))
+        case None => limits.admits(0, 0L)
+      })
       .toVector
     admitted.lastOption.fold[StreamOffset](null) { last =>
       val end = endOf(start, last)
-      found = Some(FoundBatch(start, end, admitted.flatMap(_.file)))
+      found = Some(FoundBatch(start, end, admitted.flatMap(_.item)))
       end
     }
   }
@@ -120,19 +125,22 @@ private[spark] final class TableStream(
   /** Checks the start of this run of the stream; later commits are checked when they are read. */
   private def requireReadableFrom(start: StreamOffset): Unit =
     if (!checkedStart) {
-      if (!start.inSnapshot) files.requireReadableAt(start.version)
+      if (!start.inSnapshot) items.requireReadableAt(start.version)
       checkedStart = true
     }
 
-  private def endOf(start: StreamOffset, last: StreamPlace): StreamOffset =
+  private def endOf(start: StreamOffset, last: StreamPlace[A]): StreamOffset =
     if (last.isLast) StreamOffset.ofCommit(tableId, last.version + 1)
     else {
       val inSnapshot = start.inSnapshot && last.version == start.version
       StreamOffset(tableId, last.version, last.index, inSnapshot)
     }
 
-  /** The files that a batch reads. */
-  private[spark] def batch(startOffset: Offset, endOffset: Offset): FilterableFiles = {
+  /** A scan of what a batch reads. */
+  private[spark] def scanBuilder(
+      startOffset: Offset,
+      endOffset: Offset
+  ): StreamContent.Builder = {
     val end = offsetOf(endOffset)
     val start = whereBegun(offsetOf(startOffset), end)
     if (start.isAfter(end))
@@ -142,27 +150,21 @@ private[spark] final class TableStream(
       )
     requireReadableFrom(start)
     val all = found.collect { case FoundBatch(`start`, `end`, same) => same }.getOrElse {
-      val between = filesBetween(start, end)
+      val between = itemsBetween(start, end)
       found = Some(FoundBatch(start, end, between))
       between
     }
-    if (!end.inSnapshot) files.releaseSnapshot()
-    new FilterableFiles(
-      log.table,
-      end.lastVersion,
-      all.filterNot(file => options.excludes(file.path)),
-      table.tableSchema,
-      FileSplits.sessionZone(spark)
-    )
+    if (!end.inSnapshot) items.releaseSnapshot()
+    content.scanBuilder(all, end.lastVersion)
   }
 
-  private def filesBetween(start: StreamOffset, end: StreamOffset): IndexedSeq[AddFile] =
-    files
+  private def itemsBetween(start: StreamOffset, end: StreamOffset): IndexedSeq[A] =
+    items
       .after(start, end.lastVersion)
       .takeWhile { place =>
         place.version < end.version || (place.version == end.version && place.index <= end.index)
       }
-      .flatMap(_.file)
+      .flatMap(_.item)
       .toVector
 
   /**
@@ -175,10 +177,7 @@ private[spark] final class TableStream(
     if (start.inSnapshot && tooLate) start.copy(version = latestStart) else start
   }
 
-  private[spark] def scanBuilder(files: FilterableFiles): TableScanBuilder =
-    new TableScanBuilder(spark, files, table.tableSchema, settings)
-
-  private[spark] def source: DeltaicTable = table
+  private[spark] def source: Table = content.source
 
   private def offsetOf(offset: Offset): StreamOffset = offset match {
     case parsed: StreamOffset => parsed
@@ -203,17 +202,71 @@ private[spark] final class TableStream(
 
   override def commit(end: Offset): Unit = ()
 
+  private val backlog = new Backlog(content)
+
+  /** `numCommitsOutstanding`, `numFilesOutstanding` and `numBytesOutstanding` of the progress report. */
+  override def metrics(consumed: Optional[Offset]): JMap[String, String] =
+    consumed.toScala.fold(Map.empty[String, String]) { offset =>
+      val (rest, next) = items.restOf(offsetOf(offset))
+      backlog.metrics(rest, next, log.latest().version)
+    }.asJava
+
   override def stop(): Unit = {
     found = None
-    files.releaseAll()
+    items.releaseAll()
   }
 
   override def toString: String = s"deltaic stream of ${log.table}"
 }
 
-/** The files between two offsets. */
-private final case class FoundBatch(
+private[spark] object TableStream {
+
+  /** A stream of the rows that a table gets. */
+  def ofRows(
+      spark: SparkSession,
+      table: DeltaicTable,
+      settings: CaseInsensitiveStringMap,
+      checkpoint: String
+  ): TableStream[_] = of(spark, table, settings, checkpoint) { (streamed, options) =>
+    new AddedRows(spark, table, streamed, options, settings)
+  }
+
+  /**
+   * A stream of the changes of a table.
+   *
+   * @param changes has their columns
+   */
+  def ofChanges(
+      spark: SparkSession,
+      table: DeltaicTable,
+      changes: ChangesTable,
+      settings: CaseInsensitiveStringMap,
+      checkpoint: String
+  ): TableStream[_] = of(spark, table, settings, checkpoint) { (streamed, options) =>
+    new StreamedChanges(spark, table, changes, streamed, options, settings)
+  }
+
+  private def of[A](
+      spark: SparkSession,
+      table: DeltaicTable,
+      settings: CaseInsensitiveStringMap,
+      checkpoint: String
+  )(contentOf: (StreamedCommits, StreamOptions) => StreamContent[A]): TableStream[A] = {
+    val log = table.log
+    val read = table.snapshot
+    val options = StreamOptions.of(log.table.toString, settings)
+    val streamed = new StreamedCommits(log, read, options)
+    val content = contentOf(streamed, options)
+    val fileSystem = settings.asCaseSensitiveMap.asScala.toMap
+    val items =
+      new StreamedItems(spark, log, read, content, streamed, options, fileSystem)
+    new TableStream(spark, table, options, items, content, checkpoint)
+  }
+}
+
+/** The items between two offsets. */
+private final case class FoundBatch[A](
     start: StreamOffset,
     end: StreamOffset,
-    files: IndexedSeq[AddFile]
+    items: IndexedSeq[A]
 )

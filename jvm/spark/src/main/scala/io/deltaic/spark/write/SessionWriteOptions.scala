@@ -21,15 +21,22 @@ private[spark] final class SessionWriteOptions(
   /** PySpark passes None as null. Such an option is not set. */
   private val own: Map[String, String] = options.filter(_._2 != null)
 
-  /** Application and version come from the same source: both from the write, or both from the session. */
-  private val txn: Map[String, String] =
+  private val ofStatement: Map[String, String] =
     if (!changesRows || own.contains("txnappid") || own.contains("txnversion")) Map.empty
+    else StatementTransaction.options
+
+  /** Application and version come from the same source: the write, the statement, or the session. */
+  private val txn: Map[String, String] =
+    if (
+      !changesRows || own.contains("txnappid") || own.contains("txnversion") ||
+      ofStatement.nonEmpty
+    ) Map.empty
     else
       setting("write.txnAppId").map("txnappid" -> _).toMap ++
         setting("write.txnVersion").map("txnversion" -> _)
 
   val all: Map[String, String] =
-    setting("commitInfo.userMetadata").map("usermetadata" -> _).toMap ++ txn ++ own
+    setting("commitInfo.userMetadata").map("usermetadata" -> _).toMap ++ txn ++ ofStatement ++ own
 
   /** Whether this write has already been committed (Protocol § Transaction Identifiers). */
   def isAlreadyCommitted(snapshot: Snapshot): Boolean = {

@@ -2,6 +2,7 @@ package io.deltaic.spark.write
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{And, AttributeSet, Expression}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.SupportsWrite
@@ -9,6 +10,7 @@ import org.apache.spark.sql.connector.distributions.{Distribution, Distributions
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.expressions.{Expressions, SortDirection, SortOrder}
 import org.apache.spark.sql.connector.write._
+import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
 import org.apache.spark.sql.deltaic.SchemaInternals
 
 import io.deltaic.protocol.AddFile
@@ -159,7 +161,8 @@ private[spark] final class TableWrite(
     info: LogicalWriteInfo
 ) extends RequiresDistributionAndOrdering
     with ReadRecordingWrite
-    with IdempotentWrite {
+    with IdempotentWrite
+    with StreamingWrite {
   override val log: DeltaLog = target.log
   override val readVersion: Long = target.snapshot.fold(-1L)(_.version)
 
@@ -193,6 +196,18 @@ private[spark] final class TableWrite(
 
   def isCommitted: Boolean = batch.exists(_.isCommitted)
 
+  /** One batch of a stream, whose query has the same writes as a batch query. */
+  override def toStreaming: StreamingWrite = this
+
+  override def createStreamingWriterFactory(info: PhysicalWriteInfo): StreamingDataWriterFactory =
+    new StreamedRowsWriterFactory(toBatch.createBatchWriterFactory(info))
+
+  override def commit(epochId: Long, messages: Array[WriterCommitMessage]): Unit =
+    batch.foreach(_.commit(messages))
+
+  override def abort(epochId: Long, messages: Array[WriterCommitMessage]): Unit =
+    batch.foreach(_.abort(messages))
+
   override def description(): String = s"deltaic write to ${target.table}"
 }
 
@@ -201,6 +216,16 @@ private[spark] object TableWrite {
   def orderedBy(partitionColumns: Seq[String]): Array[SortOrder] = partitionColumns.map { column =>
     Expressions.sort(SchemaInternals.reference(column), SortDirection.ASCENDING)
   }.toArray
+}
+
+private[spark] final class StreamedRowsWriterFactory(rows: DataWriterFactory)
+    extends StreamingDataWriterFactory {
+  override def createWriter(
+      partitionId: Int,
+      taskId: Long,
+      epochId: Long
+  ): DataWriter[InternalRow] =
+    rows.createWriter(partitionId, taskId)
 }
 
 private[spark] final case class WrittenFiles(

@@ -50,7 +50,7 @@ class StreamOffsetSuite extends munit.FunSuite {
   /** How many of ten files fit, of 10 bytes each. */
   private def admitted(limit: ReadLimit): Int = {
     val limits = AdmissionLimits.of(limit)
-    Iterator.fill(10)(limits.admits(Some(10L))).takeWhile(identity).size
+    Iterator.fill(10)(limits.admits(1, 10L)).takeWhile(identity).size
   }
 
   test("a batch has as many files and bytes as its limits allow, and at least one file") {
@@ -64,8 +64,8 @@ class StreamOffsetSuite extends munit.FunSuite {
 
   test("the start of a commit does not count towards limits, but needs some left") {
     val limits = AdmissionLimits.of(ReadLimit.maxFiles(1))
-    assert(limits.admits(None))
-    assert(limits.admits(Some(10L)))
-    assert(!limits.admits(None))
+    assert(limits.admits(0, 0L))
+    assert(limits.admits(1, 10L))
+    assert(!limits.admits(0, 0L))
   }
 }

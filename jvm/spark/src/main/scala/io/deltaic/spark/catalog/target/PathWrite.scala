@@ -33,7 +33,7 @@ import io.deltaic.spark.write.{
 }
 
 /**
- * The V2 plan of one `df.write.save(path)`, or of a `saveAsTable` that overwrites a table.
+ * The V2 plan of one `df.write.save(path)`, of a `saveAsTable` that overwrites a table, or of a batch of a stream.
  *
  * @param parameters the writer's options, `partitionBy` among them
  * @param query analyzed
@@ -223,6 +223,18 @@ private[spark] object SaveStatement {
         tableKeepingColumns: Option[DeltaicTable]
     ): Map[String, String] =
       Map("mode" -> mode.toString, "partitionBy" -> Json.of(partitionBy).toString)
+  }
+
+  /** One batch of a stream. Its parameters are those of delta-spark, which calls the batch an epoch. */
+  final case class StreamingUpdate(outputMode: String, queryId: String, batchId: Long)
+      extends SaveStatement {
+    override val operation: String = "STREAMING UPDATE"
+    override def parameters(
+        mode: SaveMode,
+        partitionBy: Seq[String],
+        tableKeepingColumns: Option[DeltaicTable]
+    ): Map[String, String] =
+      Map("outputMode" -> outputMode, "queryId" -> queryId, "epochId" -> batchId.toString)
   }
 
   /** `saveAsTable` with mode overwrite, which Spark plans as a statement that replaces the table. */

@@ -1,7 +1,7 @@
 package io.deltaic.spark.commit.reads
 
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.connector.write.Write
+import org.apache.spark.sql.deltaic.BatchOfStream
 
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.scan.TableScan
@@ -47,14 +47,15 @@ private[spark] trait ReadRecordingWrite {
 
 private[spark] object ReadRecordingWrite {
 
-  /** The write of a command, if it is one of ours. */
-  def of(command: V2WriteCommand): Option[ReadRecordingWrite] = {
-    val write: Option[Write] = command match {
+  /** The write of a command, or of a batch of a stream, if it is one of ours. */
+  def of(command: LogicalPlan): Option[ReadRecordingWrite] = {
+    val write: Option[AnyRef] = command match {
       case append: AppendData => append.write
       case overwrite: OverwriteByExpression => overwrite.write
       case overwrite: OverwritePartitionsDynamic => overwrite.write
       case merge: InsertOnlyMerge => merge.write
       case change: WriteDelta => change.write
+      case BatchOfStream(write, _) => Some(write)
       case _ => None
     }
     write.collect { case recording: ReadRecordingWrite => recording }

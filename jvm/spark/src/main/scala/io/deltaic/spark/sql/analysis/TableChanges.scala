@@ -1,10 +1,12 @@
 package io.deltaic.spark.sql.analysis
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
+import org.apache.spark.sql.catalyst.analysis.{NamedStreamingRelation, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.datasources.v2.{
   ChangelogTable,
@@ -90,7 +92,26 @@ private[spark] object MarkTableChanges extends Rule[LogicalPlan] {
 private[spark] final case class ResolveTableChanges(spark: SparkSession) extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (isWholePlan(plan)) changes(plan, "", relationIn(plan).get.options) else inPlan(plan)
+    if (isWholePlan(plan)) changes(plan, "", relationIn(plan).get.options)
+    else inPlan(plan.resolveOperatorsDown { case named: NamedStreamingRelation =>
+      streamIn(named).getOrElse(named)
+    })
+
+  /**
+   * `spark.readStream.option("readChangeFeed", true).table(name)`. What is above is not resolved before Spark removes the
+   * root of it.
+   */
+  private def streamIn(plan: LogicalPlan): Option[LogicalPlan] = plan match {
+    case named: NamedStreamingRelation =>
+      streamIn(named.child).map(child => named.copy(child = child))
+    case alias: SubqueryAlias => streamIn(alias.child).map(child => alias.copy(child = child))
+    case stream @ StreamingRelationV2(_, _, table: DeltaicTable, options, _, _, _, _, _)
+        if ChangeFeedOptions.areIn(options) =>
+      val changes = table.changesToStream(options)
+      val columns = DataTypeUtils.toAttributes(changes.schema())
+      Some(stream.copy(table = changes, output = columns, catalog = None, identifier = None))
+    case _ => None
+  }
 
   private def isWholePlan(plan: LogicalPlan): Boolean =
     !plan.analyzed && relationIn(plan).exists(readsChanges)
@@ -106,10 +127,9 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
 
   private def inPlan(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
     case relation @ ExtractV2Table(table: DeltaicTable) if readsChanges(relation) =>
-      throw UnsupportedOperation(
-        table.log.table.toString,
-        "readChangeFeed of a name within a larger plan, as Spark Connect sends it (table_changes reads the same)"
-      )
+      throw inLargerPlan(table)
+    case StreamingRelationV2(_, _, table: DeltaicTable, options, _, _, _, _, _)
+        if ChangeFeedOptions.areIn(options) => throw inLargerPlan(table)
     case relation @ ExtractV2Table(ChangelogTable(changes: ChangesTable, _, true)) =>
       unnamed(relation, changes)
     case TableChanges(child, name, options) if child.resolved => changes(child, name, options)
@@ -119,6 +139,11 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
       val table = new DeltaicTable(classic, TableVersion.ofPath(log, log.latest()))
       relation(table.changes(options), options)
   }
+
+  private def inLargerPlan(table: DeltaicTable) = UnsupportedOperation(
+    table.log.table.toString,
+    "readChangeFeed of a name within a larger plan, as Spark Connect sends it (table_changes reads the same)"
+  )
 
   private def changes(
       plan: LogicalPlan,

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.util.RowDeltaUtils.DELETE_OPERATION
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, ExtractV2Table}
+import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSource
 
 import io.deltaic.spark.catalog.DeltaicTable
 import io.deltaic.spark.catalog.target.MergeTarget
@@ -55,6 +56,14 @@ private[spark] final case class RebalanceWrites(spark: SparkSession) extends Rul
           ) => write.copy(query = written(rows, table, relation, options))
       case write @ OverwritePartitionsDynamic(Target(table, relation), rows, options, _, _, None) =>
         write.copy(query = written(rows, table, relation, options))
+      case write @ WriteToMicroBatchDataSource(
+            Target(table, relation),
+            rows,
+            _,
+            options,
+            _,
+            Some(_)
+          ) => write.copy(query = written(rows, table, relation, options))
       case merge @ InsertOnlyMerge(MergedInto(table, relation), rows, None, _) =>
         val target = table.writeTarget
         val shuffle = shuffleOfMerge(target.properties, target.partitionColumns)

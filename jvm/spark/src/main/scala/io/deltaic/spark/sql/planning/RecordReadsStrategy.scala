@@ -2,6 +2,7 @@ package io.deltaic.spark.sql.planning
 
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.deltaic.BatchOfStream
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 
@@ -27,6 +28,10 @@ private[spark] object RecordReadsStrategy extends SparkStrategy {
             changesRowsAlone(query),
             MergeReadPredicate.in(command)
           ))
+        )
+      case BatchOfStream(_, query) =>
+        ReadRecordingWrite.of(plan).foreach(
+          _.record(RecordedReads(scans(query), resultPerRow = true))
         )
       case _ => ()
     }

@@ -39,7 +39,7 @@ private[spark] object StreamStrategy extends SparkStrategy {
         .create(stream.source, None, None, CaseInsensitiveStringMap.empty())
         .copy(output = read.stored)
       val requested = projects.map(read.named)
-      val builder = stream.scanBuilder(stream.batch(start, end))
+      val builder = stream.scanBuilder(start, end)
       val remaining = builder.pushFilters(filters.map(read(_)))
       val (scan, columns) = PushDownUtils.pruneColumns(builder, table, requested, remaining)
       val rows =
@@ -77,10 +77,11 @@ private[spark] object StreamStrategy extends SparkStrategy {
   private object Batch {
     def unapply(
         plan: LogicalPlan
-    ): Option[(StreamingDataSourceV2ScanRelation, TableStream, Offset, Offset)] = plan match {
+    ): Option[(StreamingDataSourceV2ScanRelation, TableStream[_], Offset, Offset)] = plan match {
       case relation: StreamingDataSourceV2ScanRelation =>
         (relation.stream, relation.startOffset, relation.endOffset) match {
-          case (stream: TableStream, Some(start), Some(end)) => Some((relation, stream, start, end))
+          case (stream: TableStream[_], Some(start), Some(end)) =>
+            Some((relation, stream, start, end))
           case _ => None
         }
       case _ => None

@@ -4,46 +4,46 @@ import org.apache.spark.sql.classic.SparkSession
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log.CommitFile
-import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.scan.files.{ScanFilters, SnapshotFiles}
 import io.deltaic.spark.schema.{ColumnMapping, TableSchema}
 
 /**
- * A place in the files of a stream.
+ * A place in a stream.
  *
- * @param file none at the start of a commit
- * @param isLast whether it is the last file of its commit or snapshot
+ * @param item none at the start of a commit
+ * @param isLast whether it is the last item of its commit or snapshot
  */
-private[stream] final case class StreamPlace(
+private[stream] final case class StreamPlace[A](
     version: Long,
     index: Long,
-    file: Option[AddFile],
+    item: Option[A],
     isLast: Boolean
 )
 
 /**
- * The files of a stream in order: those of the initial snapshot, and those that each commit adds.
+ * The items of a stream in order: those of the initial snapshot, and those of each commit.
  *
  * @param read the version with whose columns all rows are read
  * @param settings of the read, which may configure the file system
  */
-private[stream] final class StreamedFiles(
+private[stream] final class StreamedItems[A](
     spark: SparkSession,
     log: DeltaLog,
     read: Snapshot,
+    content: StreamContent[A],
+    streamed: StreamedCommits,
     options: StreamOptions,
     settings: Map[String, String]
 ) {
-  import StreamedFiles._
+  import StreamedItems._
 
-  private val commits = new StreamedCommits(log, read, options)
+  /** The items of the initial snapshot, while it is being read. */
+  private var ofSnapshot = CachedItems[A](-1L, Vector.empty)
 
-  /** The files of the initial snapshot, while it is being read. */
-  private var ofSnapshot = CachedFiles.none
-
-  /** The files of the last commit, which may take several batches. */
-  private var ofCommit = CachedFiles.none
+  /** The items of the last commit, which may take several batches. */
+  private var ofCommit = CachedItems[A](-1L, Vector.empty)
 
   /** The commits after that, one of which may have been read: the next batch continues with them. */
   private var following = Following.none
@@ -53,9 +53,9 @@ private[stream] final class StreamedFiles(
    *
    * @param last the last version to read
    */
-  def after(offset: StreamOffset, last: Long): Iterator[StreamPlace] =
+  def after(offset: StreamOffset, last: Long): Iterator[StreamPlace[A]] =
     if (offset.inSnapshot)
-      places(offset.version, filesOfSnapshot(offset.version), offset.index + 1) ++
+      places(offset.version, itemsOfSnapshot(offset.version), offset.index + 1) ++
         placesFrom(offset.version + 1, last)
     else if (offset.index < 0)
       placesFrom(offset.version, last).dropWhile { place =>
@@ -65,6 +65,16 @@ private[stream] final class StreamedFiles(
       placesFrom(offset.version, last).dropWhile { place =>
         place.version == offset.version && place.index <= offset.index
       }
+
+  /** What remains of the snapshot or commit that an offset is in, as far as it has been read; and the next version. */
+  def restOf(offset: StreamOffset): (IndexedSeq[A], Long) = {
+    val cached = if (offset.inSnapshot) ofSnapshot else ofCommit
+    val isWithin = offset.inSnapshot || offset.index >= 0
+    val rest =
+      if (isWithin && cached.version == offset.version) cached.items.drop(offset.index.toInt + 1)
+      else Vector.empty
+    (rest, if (isWithin) offset.version + 1 else offset.version)
+  }
 
   /**
    * Fails if the rows of a version cannot be read with the columns of the stream. Later commits are
@@ -78,7 +88,7 @@ private[stream] final class StreamedFiles(
         try Some(log.at(checkedVersion))
         catch { case e: DeltaicThrowable if isLoss(e) => None }
       found match {
-        case Some(snapshot) => commits.requireReadable(snapshot.metadata, checkedVersion)
+        case Some(snapshot) => streamed.requireReadable(snapshot.metadata, checkedVersion)
         // The commit may still exist if its version cannot be reconstructed because older commits were cleaned up.
         case None
             if ColumnMapping.isUsed(read) ||
@@ -89,22 +99,23 @@ private[stream] final class StreamedFiles(
     }
   }
 
-  def releaseSnapshot(): Unit = ofSnapshot = CachedFiles.none
+  def releaseSnapshot(): Unit = ofSnapshot = CachedItems(-1L, Vector.empty)
 
   def releaseAll(): Unit = {
     releaseSnapshot()
-    ofCommit = CachedFiles.none
+    ofCommit = CachedItems(-1L, Vector.empty)
     following = Following.none
   }
 
-  private def filesOfSnapshot(version: Long): IndexedSeq[AddFile] = {
+  private def itemsOfSnapshot(version: Long): IndexedSeq[A] = {
     if (ofSnapshot.version != version) {
       val snapshot = if (version == read.version) read else opened(version)
       val schema = TableSchema.of(snapshot)
       val files = SnapshotFiles(spark, log, snapshot, schema, settings).select(ScanFilters.none)
-      ofSnapshot = CachedFiles(version, files.sortBy(file => (file.modificationTimeMs, file.path)))
+      val inOrder = files.sortBy(file => (file.modificationTimeMs, file.path))
+      ofSnapshot = CachedItems(version, content.ofSnapshot(snapshot, inOrder))
     }
-    ofSnapshot.files
+    ofSnapshot.items
   }
 
   private def opened(version: Long): Snapshot = {
@@ -114,35 +125,35 @@ private[stream] final class StreamedFiles(
         case e: DeltaicThrowable if isLoss(e) =>
           throw fail("DELTAIC_STREAM_SNAPSHOT_LOST", version, log.earliestVersion)
       }
-    commits.requireReadable(snapshot.metadata, version)
+    streamed.requireReadable(snapshot.metadata, version)
     snapshot
   }
 
-  private def placesFrom(first: Long, last: Long): Iterator[StreamPlace] =
+  private def placesFrom(first: Long, last: Long): Iterator[StreamPlace[A]] =
     if (first > last) Iterator.empty
     else if (ofCommit.version == first)
-      placesOfCommit(first, ofCommit.files) ++ placesFrom(first + 1, last)
+      placesOfCommit(first, ofCommit.items) ++ placesFrom(first + 1, last)
     else
-      commitsFrom(first, last).flatMap { commit =>
-        ofCommit = CachedFiles(commit.version, commits.filesOf(commit))
-        placesOfCommit(commit.version, ofCommit.files)
+      commitsFrom(first, last).flatMap { case (commit, timestampMs) =>
+        ofCommit = CachedItems(commit.version, content.ofCommit(commit, timestampMs))
+        placesOfCommit(commit.version, ofCommit.items)
       }
 
   /** The commits of these versions that are still in the log. */
-  private def commitsFrom(first: Long, last: Long): Iterator[CommitFile] =
+  private def commitsFrom(first: Long, last: Long): Iterator[(CommitFile, Long)] =
     Iterator.unfold(first) { version =>
-      if (version > last) None else nextCommit(version, last).map(c => (c, c.version + 1))
+      if (version > last) None else nextCommit(version, last).map(c => (c, c._1.version + 1))
     }
 
-  private def nextCommit(version: Long, last: Long): Option[CommitFile] = {
+  private def nextCommit(version: Long, last: Long): Option[(CommitFile, Long)] = {
     val found =
       if (following.version == version && following.commits.hasNext && mayFollow(version))
         following.commits
-      else held(log.commitFiles(firstHeld(version), last))
+      else held(content.commits(firstHeld(version), last))
     // An iterator that has failed is not used again.
     following = Following.none
     found.nextOption().map { commit =>
-      following = Following(commit.version + 1, found)
+      following = Following(commit._1.version + 1, found)
       commit
     }
   }
@@ -150,16 +161,16 @@ private[stream] final class StreamedFiles(
   /** A stream that skips missing commits checks first whether they exist. */
   private def mayFollow(version: Long): Boolean = options.failsOnLoss || log.hasCommit(version)
 
-  private def placesOfCommit(version: Long, files: IndexedSeq[AddFile]): Iterator[StreamPlace] =
-    Iterator.single(StreamPlace(version, StreamOffset.Base, None, isLast = false)) ++
-      places(version, files, 0)
+  private def placesOfCommit(version: Long, items: IndexedSeq[A]): Iterator[StreamPlace[A]] =
+    Iterator.single(StreamPlace[A](version, StreamOffset.Base, None, isLast = false)) ++
+      places(version, items, 0)
 
   private def places(
       version: Long,
-      files: IndexedSeq[AddFile],
+      items: IndexedSeq[A],
       from: Long
-  ): Iterator[StreamPlace] = (from.toInt until files.size).iterator.map { i =>
-    StreamPlace(version, i.toLong, Some(files(i)), isLast = i == files.size - 1)
+  ): Iterator[StreamPlace[A]] = (from.toInt until items.size).iterator.map { i =>
+    StreamPlace(version, i.toLong, Some(items(i)), isLast = i == items.size - 1)
   }
 
   /** The first of these commits that is still in the log. */
@@ -179,15 +190,16 @@ private[stream] final class StreamedFiles(
     }
 
   /** Log cleanup may run while commits are read. */
-  private def held(found: Iterator[CommitFile]): Iterator[CommitFile] = new Iterator[CommitFile] {
-    override def hasNext: Boolean = found.hasNext
-    override def next(): CommitFile =
-      try found.next()
-      catch {
-        case e: DeltaicThrowable if e.condition == "DELTAIC_COMMIT_NOT_FOUND" =>
-          throw lost(e.parameters("version").toLong, log.earliestCommit)
-      }
-  }
+  private def held(found: Iterator[(CommitFile, Long)]): Iterator[(CommitFile, Long)] =
+    new Iterator[(CommitFile, Long)] {
+      override def hasNext: Boolean = found.hasNext
+      override def next(): (CommitFile, Long) =
+        try found.next()
+        catch {
+          case e: DeltaicThrowable if e.condition == "DELTAIC_COMMIT_NOT_FOUND" =>
+            throw lost(e.parameters("version").toLong, log.earliestCommit)
+        }
+    }
 
   private def lost(version: Long, earliest: Long) =
     fail("DELTAIC_STREAM_DATA_LOST", version, earliest)
@@ -202,17 +214,13 @@ private[stream] final class StreamedFiles(
   )
 }
 
-private object StreamedFiles {
-  private val logger = LoggerFactory.getLogger(classOf[StreamedFiles])
+private object StreamedItems {
+  private val logger = LoggerFactory.getLogger(classOf[StreamedItems[_]])
 
-  private final case class CachedFiles(version: Long, files: IndexedSeq[AddFile])
+  private final case class CachedItems[A](version: Long, items: IndexedSeq[A])
 
-  private object CachedFiles {
-    val none: CachedFiles = CachedFiles(-1L, Vector.empty)
-  }
-
-  /** Commits from a version on. */
-  private final case class Following(version: Long, commits: Iterator[CommitFile])
+  /** Commits from a version on, each with its time. */
+  private final case class Following(version: Long, commits: Iterator[(CommitFile, Long)])
 
   private object Following {
     val none: Following = Following(-1L, Iterator.empty)

@@ -1,0 +1,132 @@
+package io.deltaic.spark.stream
+
+import java.util.{EnumSet, Locale, Set => JSet}
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.TableCapability._
+import org.apache.spark.sql.connector.catalog.{Column, SupportsWrite, TableCapability}
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, WriteBuilder}
+import org.apache.spark.sql.execution.datasources.DataSourceUtils
+import org.apache.spark.sql.execution.streaming.Sink
+import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.{DataFrame, SaveMode}
+
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
+import io.deltaic.replay.DeltaLog
+import io.deltaic.spark.catalog.TableServices
+import io.deltaic.spark.catalog.target.{PathWrite, SaveStatement}
+import io.deltaic.spark.util.{TableWithSchema, UnsupportedOperation}
+import io.deltaic.spark.write.{PartitionOverwrite, ReadOnlyOptions, ReplaceWhere}
+
+/**
+ * A table as the sink of a stream. A rule plans each batch as the write of a batch query: see [[batch]].
+ *
+ * @param layout the columns of `partitionBy` and `clusterBy`, as options
+ */
+private[spark] final class TableSink(
+    spark: SparkSession,
+    val log: DeltaLog,
+    displayName: Option[String] = None,
+    layout: Map[String, String] = Map.empty
+) extends TableWithSchema
+    with SupportsWrite {
+
+  override def name(): String = displayName.getOrElse(s"delta.`${log.table}`")
+
+  /** The columns are those of each batch's version of the table. */
+  override def columns(): Array[Column] = Array.empty
+
+  override def capabilities(): JSet[TableCapability] =
+    EnumSet.of(STREAMING_WRITE, TRUNCATE, ACCEPT_ANY_SCHEMA)
+
+  /** Spark calls it only for a write that no rule has planned. */
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = throw unplanned
+
+  def unplanned: DeltaicThrowable =
+    if (TableServices.current.hasExtension(spark))
+      UnsupportedOperation(log.table.toString, "a continuous trigger of writeStream")
+    else
+      DeltaicException(
+        "DELTAIC_EXTENSION_MISSING",
+        Map("table" -> log.table.toString, "operation" -> "a streaming write")
+      )
+
+  def requireSupported(mode: OutputMode): Unit =
+    if (mode == OutputMode.Update())
+      throw UnsupportedOperation.command("writeStream with output mode update")
+
+  /**
+   * The write of one batch, unresolved. Its transaction identifier is the query and the batch, as in delta-spark, so
+   * that the batch is written once, whichever engine runs it again.
+   *
+   * @param settings the session of the query
+   * @param query the rows, resolved
+   */
+  def batch(
+      settings: SparkSession,
+      query: LogicalPlan,
+      mode: OutputMode,
+      options: Map[String, String],
+      queryId: String,
+      batchId: Long
+  ): LogicalPlan = {
+    TableSink.requireAllowed(log.table.toString, options)
+    val snapshot = Option.when(log.exists)(log.latest())
+    val own = options.filter { case (name, _) =>
+      !TableSink.ofQuery(name.toLowerCase(Locale.ROOT))
+    } ++ Map(
+      "txnAppId" -> queryId,
+      "txnVersion" -> batchId.toString,
+      // In complete mode a batch replaces all rows, whatever the session's mode.
+      DataSourceUtils.PARTITION_OVERWRITE_MODE -> "static"
+    )
+    val saveMode =
+      if (mode == OutputMode.Complete()) SaveMode.Overwrite else SaveMode.Append
+    val statement = SaveStatement.StreamingUpdate(mode.toString, queryId, batchId)
+    new PathWrite(settings, log, snapshot, saveMode, own ++ layout, query, statement).plan
+  }
+
+  override def toString: String = s"DeltaSink[${log.table}]"
+}
+
+private[spark] object TableSink {
+
+  /** Options of the query, and not of its writes. */
+  private val ofQuery = Set("path", "checkpointlocation", "queryname")
+
+  /** The transaction identifier of a batch is that of the query, and its mode says what it replaces. */
+  private val refused =
+    Seq(ReplaceWhere.Key, ReplaceWhere.OnKey, ReplaceWhere.UsingKey, "txnAppId", "txnVersion")
+
+  def requireAllowed(table: String, options: Map[String, String]): Unit = {
+    ReadOnlyOptions.refuse(table, options.keys)
+    val present = options.map { case (name, value) => name.toLowerCase(Locale.ROOT) -> value }
+    val dynamic = Option.when(PartitionOverwrite.isDynamic(present.get).contains(true))(
+      s"${DataSourceUtils.PARTITION_OVERWRITE_MODE}=dynamic"
+    )
+    refused.find(name => present.contains(name.toLowerCase(Locale.ROOT))).orElse(dynamic)
+      .foreach(option => throw UnsupportedOperation(table, s"writeStream with option $option"))
+  }
+
+  /** The columns of `partitionBy` and `clusterBy`. Spark passes the latter as an option. */
+  def layout(partitionBy: Seq[String], options: Map[String, String]): Map[String, String] = {
+    val clusterBy = options.filter { case (name, _) =>
+      name.equalsIgnoreCase(DataSourceUtils.CLUSTERING_COLUMNS_KEY)
+    }
+    val partitions = Option.when(partitionBy.nonEmpty)(
+      DataSourceUtils.PARTITIONING_COLUMNS_KEY ->
+        DataSourceUtils.encodePartitioningColumns(partitionBy)
+    )
+    clusterBy ++ partitions
+  }
+}
+
+/** The sink of `writeStream.start(path)`, until a rule replaces it by the table. */
+private[spark] final class PathSink(val table: TableSink) extends Sink {
+
+  /** Called only in a session without the rule. */
+  override def addBatch(batchId: Long, data: DataFrame): Unit = throw table.unplanned
+
+  override def toString: String = table.toString
+}

@@ -1,0 +1,78 @@
+"""A query that writes a table goes on in the other engine, mid-stream: each row is there once."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import log
+from tests.support.delta_rs import by_query
+from tests.support.table_builder import append_file, build_table, in_order
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.support.spark_process import SparkProcess
+
+PROGRAM = """
+reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 1)
+rows = reader.load(source)
+if mode == "complete":
+    rows = rows.groupBy("v").count()
+query = (
+    rows.writeStream.format("delta").outputMode(mode).trigger(availableNow=True)
+    .option("checkpointLocation", checkpoint).start(table)
+)
+query.awaitTermination()
+result = str(query.id)
+"""
+
+
+def run_here(spark: SparkSession, **arguments: Any) -> str:
+    names: dict[str, Any] = {"spark": spark, **arguments}
+    exec(PROGRAM, names)  # the same text that the peer runs
+    return str(names["result"])
+
+
+@pytest.mark.parametrize("mode", ["append", "complete"])
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+def test_each_engine_goes_on_with_a_query_of_the_other(
+    spark: SparkSession,
+    delta_spark: SparkProcess,
+    table: str,
+    tmp_path: Path,
+    first: str,
+    mode: str,
+) -> None:
+    source, checkpoint = str(tmp_path / "source"), tmp_path / "checkpoint"
+    arguments = {"table": table, "source": source, "mode": mode, "checkpoint": str(checkpoint)}
+    ours = partial(run_here, spark, **arguments)
+    theirs = partial(delta_spark.run, PROGRAM, **arguments)
+    engines = [ours, theirs] if first == "ours" else [theirs, ours]
+    build_table(spark, source, "id INT, v STRING", [[(1, "a")], [(2, "b")]])
+    queries = {engines[0]()}
+    # The commit of the table is there, that of the query is lost: the next run begins with it.
+    last = max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
+    for path in (checkpoint / "commits").glob(f"*{last}*"):
+        path.unlink()
+    versions = log.versions(table)
+    queries.add(engines[1]())
+    assert log.versions(table) == versions, "the batch was written again"
+    for i, engine in enumerate(engines * 2):
+        append_file(spark, source, "id INT, v STRING", [(10 + i, "a")])
+        queries.add(engine())
+    assert len(queries) == 1
+    epochs = [log.commit_info(table, v)["operationParameters"] for v in log.versions(table)]
+    assert [int(epoch["epochId"]) for epoch in epochs] == list(range(6))
+    assert {epoch["outputMode"] for epoch in epochs} == {mode.capitalize()}
+    rows = in_order(map(tuple, spark.read.format("delta").load(table).collect()))
+    if mode == "append":
+        assert rows == in_order([(1, "a"), (2, "b"), *((10 + i, "a") for i in range(4))])
+    else:
+        assert rows == [("a", 5), ("b", 1)]
+    read = "result = [list(row) for row in spark.read.format('delta').load(table).collect()]"
+    assert in_order(map(tuple, delta_spark.run(read, table=table))) == rows
+    assert in_order(by_query(table)) == rows
