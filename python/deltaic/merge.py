@@ -302,8 +302,8 @@ class DeltaMergeBuilder:
         >>> merge = merge.whenNotMatchedInsertAll().idempotent("nightly", 1)
         >>> merge.execute().select("num_inserted_rows").collect()
         [Row(num_inserted_rows=2)]
-        >>> merge.whenMatchedDelete().execute().collect()
-        []
+        >>> merge.execute().select("num_inserted_rows").collect()
+        [Row(num_inserted_rows=0)]
         """
         if not isinstance(appId, str):
             raise wrong_type("appId", appId, "it is a string")
