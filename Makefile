@@ -172,7 +172,7 @@ $(SPARK_PARTS:%=test-spark-%): test-spark-%: build $(PEERS_STAMP) $(TPC_STAMP) $
 HIVE_SUITES = $(foreach suite,alter_table assigned_values catalog_tables change_feed change_feed_refusals \
   change_feed_writes row_level_targets column_defaults column_mapping_writes constraints delta_table generated_columns \
   identity_columns inserted_values merge_columns merge_into_writer merge_plans one_version replace_where row_changes \
-  schema_evolution show_statements sql_statements time_travel time_travel_spelling update_merge write_modes \
+  schema_evolution show_statements sink change_streams sql_statements time_travel time_travel_spelling update_merge write_modes \
   write_statements,$(wildcard tests/spark/*/test_$(suite).py))
 
 test-hive-core: build $(CLASS_ARCHIVE)

@@ -68,6 +68,9 @@ def test_each_engine_goes_on_with_a_query_of_the_other(
     epochs = [log.commit_info(table, v)["operationParameters"] for v in log.versions(table)]
     assert [int(epoch["epochId"]) for epoch in epochs] == list(range(6))
     assert {epoch["outputMode"] for epoch in epochs} == {mode.capitalize()}
+    assert len({frozenset(epoch) for epoch in epochs}) == 1, "the parameters have other names"
+    metrics = [log.commit_info(table, v)["operationMetrics"] for v in log.versions(table)]
+    assert len({frozenset(found) for found in metrics}) == 1, "the metrics have other names"
     rows = in_order(map(tuple, spark.read.format("delta").load(table).collect()))
     if mode == "append":
         assert rows == in_order([(1, "a"), (2, "b"), *((10 + i, "a") for i in range(4))])

@@ -241,7 +241,7 @@ def test_range_that_is_none_is_an_error_that_says_why(
     spark: SparkSession, recorded: str, options: dict[str, Any], condition: str
 ):
     with pytest.raises(Exception, match=f"(?s){condition}"):
-        changes(spark, recorded, **options)
+        changes(spark, recorded, **options).collect()
 
 
 @pytest.mark.parametrize(

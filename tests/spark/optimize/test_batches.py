@@ -116,7 +116,7 @@ def test_few_tasks_write_what_many_would(spark: SparkSession, table: str) -> Non
 
 
 def test_cancelled_command_leaves_the_table_as_it_was(spark: SparkSession, table: str) -> None:
-    rows = spark.range(0, 200_000, 1, 40).selectExpr("id", "sha2(STRING(id), 512) AS s")
+    rows = spark.range(0, 400_000, 1, 40).selectExpr("id", "sha2(STRING(id), 512) AS s")
     rows.write.format("delta").save(table)
     stored = log.files_in(table, ".parquet")
     group = "cancelled-optimize"
@@ -132,7 +132,7 @@ def test_cancelled_command_leaves_the_table_as_it_was(spark: SparkSession, table
     assert log.files_in(table, ".parquet") == stored
     assert optimize(spark, table).numFilesRemoved == 40
     found = spark.read.format("delta").load(table)
-    assert found.exceptAll(rows).isEmpty() and found.count() == 200_000
+    assert found.exceptAll(rows).isEmpty() and found.count() == 400_000
 
 
 def running_tasks(spark: SparkSession, group: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -301,3 +302,30 @@ def test_two_queries_into_one_table_and_changes_beside_do_not_conflict(
         query.awaitTermination()
     twice = [(1, "a"), (2, "b"), (3, "c"), (4, "a")] * 2
     assert rows_of(spark, table) == in_order([*twice, (101, "z")])
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_table_that_is_dropped_while_a_query_writes_it_does_not_come_back(
+    spark: SparkSession, source: str, table: str, checkpoint: Path, named: bool
+) -> None:
+    target = "dropped_sink" if named else table
+    if named:
+        spark.sql(f"CREATE TABLE {target} (id INT, v STRING) USING delta")
+    writer = one_by_one(spark, source).writeStream.format("delta")
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    query = writer.toTable(target) if named else writer.start(target)
+    try:
+        query.processAllAvailable()
+        detail = DeltaTable.forName(spark, target) if named else DeltaTable.forPath(spark, table)
+        location = detail.detail().first().location.removeprefix("file:")  # type: ignore[union-attr]
+        if named:
+            spark.sql(f"DROP TABLE {target}")
+        else:
+            shutil.rmtree(location)
+        append_file(spark, source, "id INT, v STRING", [(5, "e")])
+        with pytest.raises(PySparkException, match="DELTAIC_NOT_A_TABLE"):
+            query.processAllAvailable()
+    finally:
+        query.stop()
+        spark.sql("DROP TABLE IF EXISTS dropped_sink")
+    assert not Path(location, "_delta_log").exists()

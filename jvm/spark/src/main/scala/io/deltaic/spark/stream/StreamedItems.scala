@@ -1,5 +1,7 @@
 package io.deltaic.spark.stream
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.classic.SparkSession
 import org.slf4j.LoggerFactory
 
@@ -45,6 +47,9 @@ private[stream] final class StreamedItems[A](
   /** The items of the last commit, which may take several batches. */
   private var ofCommit = CachedItems[A](-1L, Vector.empty)
 
+  /** The items of later commits that have been read ahead, by version. */
+  private val ahead = mutable.TreeMap.empty[Long, IndexedSeq[A]]
+
   /** The commits after that, one of which may have been read: the next batch continues with them. */
   private var following = Following.none
 
@@ -77,6 +82,28 @@ private[stream] final class StreamedItems[A](
   }
 
   /**
+   * The items of these versions, both ends inclusive. They are kept, and not read again by the next batches.
+   *
+   * @return none if they are too many
+   */
+  def readAhead(first: Long, last: Long): Option[IndexedSeq[A]] = {
+    ahead --= ahead.keysIterator.takeWhile(_ < first).toVector
+    val current = if (ofCommit.version >= first) ofCommit.items else Vector.empty
+    var version = Seq(first, ofCommit.version + 1, ahead.lastOption.fold(0L)(_._1 + 1)).max
+    var count = ahead.valuesIterator.map(_.size).sum
+    while (version <= last && count < MaxAhead) {
+      nextCommit(version, last).foreach { case (commit, timestampMs) =>
+        val items = content.ofCommit(commit, timestampMs)
+        ahead(commit.version) = items
+        count += items.size
+        version = commit.version
+      }
+      version += 1
+    }
+    Option.when(version > last)(current ++ ahead.valuesIterator.flatten)
+  }
+
+  /**
    * Fails if the rows of a version cannot be read with the columns of the stream. Later commits are
    * checked when they are read.
    */
@@ -104,6 +131,7 @@ private[stream] final class StreamedItems[A](
   def releaseAll(): Unit = {
     releaseSnapshot()
     ofCommit = CachedItems(-1L, Vector.empty)
+    ahead.clear()
     following = Following.none
   }
 
@@ -133,7 +161,10 @@ private[stream] final class StreamedItems[A](
     if (first > last) Iterator.empty
     else if (ofCommit.version == first)
       placesOfCommit(first, ofCommit.items) ++ placesFrom(first + 1, last)
-    else
+    else if (ahead.contains(first)) {
+      ofCommit = CachedItems(first, ahead.remove(first).get)
+      placesOfCommit(first, ofCommit.items) ++ placesFrom(first + 1, last)
+    } else
       commitsFrom(first, last).flatMap { case (commit, timestampMs) =>
         ofCommit = CachedItems(commit.version, content.ofCommit(commit, timestampMs))
         placesOfCommit(commit.version, ofCommit.items)
@@ -215,6 +246,10 @@ private[stream] final class StreamedItems[A](
 }
 
 private object StreamedItems {
+
+  /** How many items are read ahead at most, before the last commit of them. */
+  private val MaxAhead = 10000
+
   private val logger = LoggerFactory.getLogger(classOf[StreamedItems[_]])
 
   private final case class CachedItems[A](version: Long, items: IndexedSeq[A])

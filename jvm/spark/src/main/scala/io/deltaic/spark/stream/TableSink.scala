@@ -13,9 +13,9 @@ import org.apache.spark.sql.streaming.OutputMode
 import org.apache.spark.sql.{DataFrame, SaveMode}
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
-import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.catalog.TableServices
+import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.catalog.target.{PathWrite, SaveStatement}
+import io.deltaic.spark.catalog.{TableLocation, TableServices}
 import io.deltaic.spark.util.{TableWithSchema, UnsupportedOperation}
 import io.deltaic.spark.write.{PartitionOverwrite, ReadOnlyOptions, ReplaceWhere}
 
@@ -72,7 +72,7 @@ private[spark] final class TableSink(
       batchId: Long
   ): LogicalPlan = {
     TableSink.requireAllowed(log.table.toString, options)
-    val snapshot = Option.when(log.exists)(log.latest())
+    val snapshot = newest()
     val own = options.filter { case (name, _) =>
       !TableSink.ofQuery(name.toLowerCase(Locale.ROOT))
     } ++ Map(
@@ -85,6 +85,17 @@ private[spark] final class TableSink(
       if (mode == OutputMode.Complete()) SaveMode.Overwrite else SaveMode.Append
     val statement = SaveStatement.StreamingUpdate(mode.toString, queryId, batchId)
     new PathWrite(settings, log, snapshot, saveMode, own ++ layout, query, statement).plan
+  }
+
+  /** Whether the table has existed since the query was started. */
+  private var existed = log.exists
+
+  /** None if the first batch creates the table. One that is dropped meanwhile is not created again. */
+  private def newest(): Option[Snapshot] = {
+    val snapshot = Option.when(log.exists)(log.latest())
+    if (existed && snapshot.isEmpty) throw TableLocation.notATableError(spark, log)
+    existed = snapshot.isDefined
+    snapshot
   }
 
   override def toString: String = s"DeltaSink[${log.table}]"

@@ -202,13 +202,12 @@ private[spark] final class TableStream[A] private (
 
   override def commit(end: Offset): Unit = ()
 
-  private val backlog = new Backlog(content)
+  private val backlog = new Backlog(items, content)
 
   /** `numCommitsOutstanding`, `numFilesOutstanding` and `numBytesOutstanding` of the progress report. */
   override def metrics(consumed: Optional[Offset]): JMap[String, String] =
     consumed.toScala.fold(Map.empty[String, String]) { offset =>
-      val (rest, next) = items.restOf(offsetOf(offset))
-      backlog.metrics(rest, next, log.latest().version)
+      backlog.metrics(offsetOf(offset), log.latest().version)
     }.asJava
 
   override def stop(): Unit = {
