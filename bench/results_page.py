@@ -35,7 +35,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Writes and scans": ("write", "scan"),
     "DELETE, UPDATE and MERGE": ("delete", "update", "merge", "refresh", "scan-after-merges"),
     "Concurrent writers": ("concurrent-writers",),
-    "Streams": ("stream-small-batches", "stream-catch-up", "stream-copy"),
+    "Streams": ("stream-small-batches", "stream-catch-up", "stream-copy", "stream-long-run"),
     "TPC-DS": tuple(name for name in BY_NAME if name.startswith("tpcds")),
     "TPC-H": tuple(name for name in BY_NAME if name.startswith("tpch")),
 }

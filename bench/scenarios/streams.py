@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,6 +14,7 @@ from bench.scenarios.scenario import Measure, Measurement, Scenario, Target
 from bench.settings import Settings
 
 if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _ROWS_PER_BATCH = 100
@@ -32,7 +34,7 @@ class StreamSmallBatches(Scenario):
 
     name: ClassVar[str] = "stream-small-batches"
     rounds: ClassVar[int] = 1
-    warmup_rounds: ClassVar[int] = 1
+    warmup_rounds: ClassVar[int] = 0
 
     def measures(self, settings: Settings) -> tuple[Measure, ...]:
         """Return the one row."""
@@ -41,7 +43,7 @@ class StreamSmallBatches(Scenario):
 
     def prepare(self, lab: Lab) -> None:
         """Write one Parquet file for each batch."""
-        lab.prepared("stream-files", partial(_write_files, lab))
+        lab.prepared(_files_name(lab.settings), partial(_write_files, lab))
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
         """Read one file in each batch."""
@@ -50,7 +52,7 @@ class StreamSmallBatches(Scenario):
         path, checkpoint = lab.scratch("stream-sink"), lab.scratch("stream-sink-checkpoint")
         rows = lab.spark.readStream.schema(small_table.SCHEMA).option("maxFilesPerTrigger", 1)
         writer = (
-            rows.parquet(lab.prepared_path("stream-files"))
+            rows.parquet(lab.prepared_path(_files_name(lab.settings)))
             .writeStream.format(lab.engine.source)
             .option("path", path)
         )
@@ -67,7 +69,11 @@ class StreamSmallBatches(Scenario):
 
 
 def _batches(settings: Settings) -> int:
-    return 5 if settings.quick else 100
+    return 5 if settings.quick else 60
+
+
+def _files_name(settings: Settings) -> str:
+    return f"stream-files-{_batches(settings)}"
 
 
 def _write_files(lab: Lab, path: str) -> None:
@@ -90,13 +96,14 @@ class StreamCatchUp(Scenario):
 
     def prepare(self, lab: Lab) -> None:
         """Write the files of one commit, copy them for the others, and write the log."""
-        lab.prepared("stream-source", partial(_write_source, lab))
+        lab.prepared(_source_name(lab.settings), partial(_write_source, lab))
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
         """Read all commits, a thousand files in each batch."""
         if not lab.engine.is_delta:
             return Measurement(timings={}, answers={})
-        path, checkpoint = lab.prepared_path("stream-source"), lab.scratch("catch-up-checkpoint")
+        path = lab.prepared_path(_source_name(lab.settings))
+        checkpoint = lab.scratch("catch-up-checkpoint")
         rows = lab.spark.readStream.format(lab.engine.source).option("startingVersion", 1)
         writer = rows.load(path).writeStream.format("noop")
         seconds, batches = lab.timed(partial(_run, writer, checkpoint))
@@ -106,6 +113,10 @@ class StreamCatchUp(Scenario):
 
 def _commits(settings: Settings) -> int:
     return 20 if settings.quick else 1000
+
+
+def _source_name(settings: Settings) -> str:
+    return f"stream-source-{_commits(settings)}"
 
 
 def _write_source(lab: Lab, path: str) -> None:
@@ -147,7 +158,7 @@ class StreamCopy(Scenario):
     def prepare(self, lab: Lab) -> None:
         """Write the source."""
         if lab.engine.is_delta:
-            lab.prepared("stream-lineitem", partial(_write_lineitem, lab))
+            lab.prepared(_copied_name(lab.settings), partial(_write_lineitem, lab))
 
     def measure(self, lab: Lab, repetition: int) -> Measurement:
         """Copy all rows in one batch."""
@@ -155,7 +166,8 @@ class StreamCopy(Scenario):
             return Measurement(timings={}, answers={})
         path, checkpoint = lab.scratch("stream-copy"), lab.scratch("stream-copy-checkpoint")
         source = lab.engine.source
-        rows = lab.spark.readStream.format(source).load(lab.prepared_path("stream-lineitem"))
+        prepared = lab.prepared_path(_copied_name(lab.settings))
+        rows = lab.spark.readStream.format(source).load(prepared)
         writer = rows.writeStream.format(source).option("path", path)
         seconds, _ = lab.timed(partial(_run, writer, checkpoint))
         answer = collect(
@@ -166,9 +178,86 @@ class StreamCopy(Scenario):
         return Measurement(timings={"copy": seconds}, answers={"copy": answer})
 
 
+def _copied_name(settings: Settings) -> str:
+    return f"stream-{lineitem.table_name(settings)}"
+
+
 def _write_lineitem(lab: Lab, path: str) -> None:
     lab.create(path, lineitem.SCHEMA)
     lineitem.append(lab, path)
 
 
-SCENARIOS = (StreamSmallBatches, StreamCatchUp, StreamCopy)
+class StreamLongRun(Scenario):
+    """Thousands of small batches, with auto compaction: whether the last take longer."""
+
+    name: ClassVar[str] = "stream-long-run"
+    rounds: ClassVar[int] = 1
+    warmup_rounds: ClassVar[int] = 0
+    by_name_only: ClassVar[bool] = True
+
+    def measures(self, settings: Settings) -> tuple[Measure, ...]:
+        """Return a row for the second hundred of the batches and one for the last."""
+        count, share = _long_run(settings)
+        return (
+            Measure("early", f"batches {share + 1} to {2 * share} of {count} of a stream"),
+            Measure(
+                "late",
+                f"batches {count - share + 1} to {count} of {count} of a stream",
+                baseline="early",
+            ),
+        )
+
+    def prepare(self, lab: Lab) -> None:
+        """Do nothing: the source generates its rows."""
+
+    def measure(self, lab: Lab, repetition: int) -> Measurement:
+        """Run the batches; measure the heap after the early ones and at the end."""
+        if not lab.engine.is_delta:
+            return Measurement(timings={}, answers={})
+        count, share = _long_run(lab.settings)
+        path, checkpoint = lab.scratch("long-run"), lab.scratch("long-run-checkpoint")
+        lab.spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", str(count + 1000))
+        rows = lab.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100)
+        writer = rows.option("numPartitions", 1).load().writeStream.format(lab.engine.source)
+        writer = writer.option("delta.autoOptimize.autoCompact", "true").option("path", path)
+        query = (
+            writer.option("checkpointLocation", checkpoint).trigger(processingTime="0 s").start()
+        )
+        _wait_for(query, 2 * share)
+        early_heap = lab.heap_bytes()
+        _wait_for(query, count)
+        late_heap = lab.heap_bytes()
+        query.stop()
+        laps = [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress][:count]
+        answer = collect(lab.read(path, "timestamp TIMESTAMP, value LONG").selectExpr(
+            "count(*) = max(value) + 1", "count(DISTINCT value) = count(*)"
+        ))  # fmt: skip
+        files = lab.read(path, "value LONG").select("_metadata.file_path").distinct().count()
+        lab.spark.conf.unset("spark.sql.streaming.numRecentProgressUpdates")
+        lab.storage.delete(path)
+        lab.storage.delete(checkpoint)
+        return Measurement(
+            timings={"early": sum(laps[share : 2 * share]), "late": sum(laps[-share:])},
+            answers={"early": answer},
+            laps={"batches": laps},
+            metrics={
+                "files_left": files,
+                "early_heap_bytes": early_heap,
+                "late_heap_bytes": late_heap,
+            },
+        )
+
+
+def _long_run(settings: Settings) -> tuple[int, int]:
+    """Return the number of batches, and how many of them are one measure."""
+    return (30, 10) if settings.quick else (5000, 100)
+
+
+def _wait_for(query: StreamingQuery, batches: int) -> None:
+    """Wait until a query has done some batches; fail if it fails."""
+    while query.lastProgress is None or query.lastProgress["batchId"] + 1 < batches:
+        assert query.isActive, query.exception()
+        time.sleep(0.2)
+
+
+SCENARIOS = (StreamSmallBatches, StreamCatchUp, StreamCopy, StreamLongRun)

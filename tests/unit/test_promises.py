@@ -120,9 +120,9 @@ PROPERTIES: dict[str, Shown | Vacuous | str] = {
 
 #: Every option of the parity checklist, and those that delta-spark 4.4.0 knows besides.
 OPTIONS: dict[str, Shown | Vacuous] = {
-    "allowSourceColumnDrop": Shown("tests/spark/stream/test_stream_refusals.py"),
-    "allowSourceColumnRename": Shown("tests/spark/stream/test_stream_refusals.py"),
-    "allowSourceColumnTypeChange": Shown("tests/spark/stream/test_stream_refusals.py"),
+    "allowSourceColumnDrop": Shown("tests/spark/stream/test_schema_tracking.py"),
+    "allowSourceColumnRename": Shown("tests/spark/stream/test_schema_tracking.py"),
+    "allowSourceColumnTypeChange": Shown("tests/spark/stream/test_schema_tracking.py"),
     "checkpointLocation": Shown("tests/spark/stream/test_stream_reads.py"),
     "compression": Shown("tests/spark/write/test_write_modes.py"),
     "dataChange": Shown("tests/peers/test_write_entries.py"),
@@ -149,12 +149,12 @@ OPTIONS: dict[str, Shown | Vacuous] = {
     "replaceOn": Shown("tests/spark/write/test_replace_where.py"),
     "replaceUsing": Shown("tests/spark/write/test_replace_where.py"),
     "replaceWhere": Shown("tests/spark/write/test_replace_where.py"),
-    "schemaLocation": Shown("tests/spark/stream/test_stream_refusals.py"),
-    "schemaTrackingLocation": Shown("tests/spark/stream/test_stream_refusals.py"),
+    "schemaLocation": Shown("tests/spark/stream/test_schema_tracking.py"),
+    "schemaTrackingLocation": Shown("tests/spark/stream/test_schema_tracking.py"),
     "skipChangeCommits": Shown("tests/spark/stream/test_stream_refusals.py"),
     "startingTimestamp": Shown("tests/spark/changes/test_change_feed.py"),
     "startingVersion": Shown("tests/spark/changes/test_change_feed.py"),
-    "streamingSourceTrackingId": Shown("tests/spark/stream/test_stream_refusals.py"),
+    "streamingSourceTrackingId": Shown("tests/spark/stream/test_schema_tracking.py"),
     "targetAlias": Shown("tests/spark/write/test_replace_where.py"),
     "timestampAsOf": Shown("tests/spark/catalog/test_time_travel.py"),
     "txnAppId": Shown("tests/spark/write/test_writer_options.py"),
@@ -225,6 +225,12 @@ SETTINGS: dict[str, Shown] = {
     "optimize.zorder.checkStatsCollection.enabled": Shown("tests/spark/optimize/test_z_order.py"),
     "schema.autoMerge.enabled": Shown("tests/spark/write/test_schema_evolution.py"),
     "snapshot.distributedThresholdBytes": Shown("tests/spark/scan/test_distributed_snapshot.py"),
+    "streaming.allowSchemaLocationOutsideCheckpointLocation": Shown(
+        "tests/spark/stream/test_schema_tracking.py"
+    ),
+    "streaming.allowSourceColumn<Kind>": Shown(
+        "tests/spark/stream/test_schema_tracking.py", "streaming.{kinds[0]}"
+    ),
     "typeWidening.allowAutomaticWidening": Shown("tests/peers/test_automatic_widening.py"),
     "maintenance.background": Shown("tests/spark/commit/test_maintenance.py"),
     "retentionDurationCheck.enabled": Shown(

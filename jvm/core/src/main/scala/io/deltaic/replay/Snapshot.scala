@@ -126,6 +126,13 @@ final class Snapshot private[replay] (
       state.files.retainedBytes + Snapshot.TombstoneBytes * state.tombstones.size +
       state.stored.fold(0L)(_.retainedBytes)
 
+  /**
+   * The definition of the table at some version, without its files: for a reader that knows which files it reads, of a
+   * version that may no longer be in the log.
+   */
+  private[deltaic] def definedAs(version: Long, protocol: Protocol, metadata: Metadata): Snapshot =
+    new Snapshot(table, version, timestampMs, protocol, metadata, TableState.empty(table))
+
   override def toString: String = {
     val form = if (isDistributed) " and more in its checkpoint" else ""
     s"Snapshot($table, version $version, ${state.files.size} files$form)"

@@ -53,6 +53,8 @@ private[spark] object DeltaicExtension {
   val resolution: Seq[Builder] = Seq(
     // Reads: CHANGES and table_changes(...) become reads of a change data feed.
     ResolveTableChanges(_),
+    // Streams: gives a source the columns of its schema tracking log; after ResolveTableChanges.
+    s => ResolveTrackedSchemas(own(s)),
     // Reads: delta.`/path` TIMESTAMP AS OF an expression.
     _ => ResolvePathTimeTravel,
     // ALTER TABLE ... ADD CONSTRAINT ... CHECK is validated and committed by Deltaic.

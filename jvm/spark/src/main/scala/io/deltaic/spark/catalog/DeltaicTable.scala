@@ -273,6 +273,12 @@ private[spark] class DeltaicTable(
       }
     } else this
 
+  /** The source of a stream, with the tracked definition of the table. */
+  def trackedAs(definition: Snapshot): DeltaicTable = {
+    requireWhole()
+    new DeltaicTable(spark, TableVersion.tracked(log, definition), displayName)
+  }
+
   /** Whether two scans of one plan read the same rows even if there are commits in between. */
   def readsOneVersion: Boolean = tableVersion.readsOneVersion
 

@@ -116,6 +116,13 @@ private[spark] object TableVersion {
   def timeTravel(log: DeltaLog, snapshot: Snapshot): TableVersion =
     TimeTravel(log, LoadedSnapshot.of(log, snapshot))
 
+  /**
+   * The definition with which a stream reads a table: see [[io.deltaic.spark.stream.SchemaTracking]].
+   *
+   * @param definition without files
+   */
+  def tracked(log: DeltaLog, definition: Snapshot): TableVersion = pinned(log, definition)
+
   /** The version to which a statement is pinned. */
   private def pinned(log: DeltaLog, snapshot: Snapshot): TableVersion =
     Pinned(log, LoadedSnapshot.of(log, snapshot))

@@ -12,7 +12,7 @@ import io.deltaic.protocol.{ActionJson, DeltaicException}
  *
  * @param tableId of the table's metadata
  * @param version the next commit to read, or the one that is being read
- * @param index of the file in the commit, or in the snapshot; [[StreamOffset.Base]] before its first
+ * @param index of the file in the commit, or in the snapshot; or one of the indexes below, which are before the first
  * @param inSnapshot whether it is a file of the whole table at that version, with which a stream begins
  */
 private[spark] final case class StreamOffset(
@@ -23,7 +23,14 @@ private[spark] final case class StreamOffset(
 ) extends Offset {
 
   /** The last version whose files are in a batch that ends here. */
-  def lastVersion: Long = if (index == StreamOffset.Base) version - 1 else version
+  def lastVersion: Long = if (isBeforeFiles) version - 1 else version
+
+  /** Whether it is before the first file of its commit or snapshot. */
+  def isBeforeFiles: Boolean = index < 0
+
+  /** Whether it is at a change of the tracked schema, or right after it. */
+  def isAtSchemaChange: Boolean =
+    index == StreamOffset.SchemaChange || index == StreamOffset.AfterSchemaChange
 
   /** Whether it comes after another offset, as far as the two can be compared. */
   def isAfter(other: StreamOffset): Boolean =
@@ -31,21 +38,29 @@ private[spark] final case class StreamOffset(
 
   override def json(): String = ActionJson.mapper
     .createObjectNode()
-    .put("sourceVersion", 1)
+    .put("sourceVersion", if (isAtSchemaChange) 3 else 1)
     .put("reservoirId", tableId)
     .put("reservoirVersion", version)
-    .put("index", index)
+    .put("index", if (index == StreamOffset.Base) StreamOffset.BaseInJson else index)
     .put("isStartingVersion", inSnapshot)
     .toString
 }
 
 private[spark] object StreamOffset {
 
-  /** The index before the first file. */
-  val Base: Long = -1L
+  /** The index at the start of a commit or snapshot. */
+  val Base: Long = -100L
 
-  /** The same in newer offsets, where other negative indexes represent schema changes. */
-  private val BaseOfVersion3 = -100L
+  /** The same in JSON of source version 1. */
+  private val BaseInJson = -1L
+
+  /** The index of a change of the tracked schema, which is before the files of its commit; from source version 3 on. */
+  val SchemaChange: Long = -20L
+
+  /** The index right after it. */
+  val AfterSchemaChange: Long = -19L
+
+  private val special = Set(Base, SchemaChange, AfterSchemaChange)
 
   /** The start of a table at a version, with all of its rows. */
   def ofSnapshot(tableId: String, version: Long): StreamOffset =
@@ -72,10 +87,10 @@ private[spark] object StreamOffset {
       ).filter(_.isIntegralNumber).fold(malformed(s"$name is no number"))(_.longValue)
     val source = number("sourceVersion")
     val index = number("index")
-    val normalized = if (source == 3 && index == BaseOfVersion3) Base else index
+    val normalized = if (source == 1 && index == BaseInJson) Base else index
     if (source != 1 && source != 3)
       malformed(s"this version of Deltaic does not know sourceVersion $source")
-    if (normalized < Base) malformed("it stands for a change of the schema that was to be tracked")
+    if (normalized < 0 && !special(normalized)) malformed(s"index $index is unknown")
     StreamOffset(
       field("reservoirId").asText,
       number("reservoirVersion"),

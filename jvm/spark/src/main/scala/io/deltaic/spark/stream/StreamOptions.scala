@@ -41,6 +41,7 @@ private[stream] object StreamStart {
  * @param skipsChanges whether commits that delete rows are skipped, including the rows they add
  * @param excluded paths of files that are not read
  * @param failsOnLoss whether missing commits are an error
+ * @param allowedChanges by kind, the version of the change of a tracked schema that is allowed, or `always`
  */
 private[stream] final case class StreamOptions(
     start: StreamStart,
@@ -50,7 +51,8 @@ private[stream] final case class StreamOptions(
     ignoresChanges: Boolean,
     skipsChanges: Boolean,
     excluded: Option[Pattern],
-    failsOnLoss: Boolean
+    failsOnLoss: Boolean,
+    allowedChanges: Map[SchemaChangeKind, String]
 ) {
 
   /** The limit of each batch. */
@@ -67,16 +69,8 @@ private[stream] final case class StreamOptions(
 private[stream] object StreamOptions {
   private val DefaultMaxFiles = 1000
 
-  private val unsupported = Seq(
-    "schemaTrackingLocation",
-    "schemaLocation",
-    "streamingSourceTrackingId",
-    "allowSourceColumnDrop",
-    "allowSourceColumnRename",
-    "allowSourceColumnTypeChange",
-    EndingVersion,
-    EndingTimestamp
-  )
+  private val unsupported = Seq(EndingVersion, EndingTimestamp)
+  private val FailOnDataLoss = "failOnDataLoss"
 
   /** @param table for errors */
   def of(table: String, options: CaseInsensitiveStringMap): StreamOptions = {
@@ -87,6 +81,9 @@ private[stream] object StreamOptions {
     val ignoresFileDeletion = read.flag("ignoreFileDeletion", default = false)
     val skipsChanges = read.flag("skipChangeCommits", default = false)
     val ignoresChanges = read.flag("ignoreChanges", default = false) || ignoresFileDeletion
+    val failsOnLoss = read.flag(FailOnDataLoss, default = true)
+    if (!failsOnLoss && SchemaTracking.isIn(options))
+      throw invalid(table, FailOnDataLoss, "false", "a missing commit may have changed the schema")
     StreamOptions(
       start = read.start,
       maxFiles = read.value("maxFilesPerTrigger", "it is a whole number from 1 on") {
@@ -102,7 +99,8 @@ private[stream] object StreamOptions {
       skipsChanges = skipsChanges,
       excluded =
         read.string("excludeRegex").filter(_.nonEmpty).map(read.pattern("excludeRegex", _)),
-      failsOnLoss = read.flag("failOnDataLoss", default = true)
+      failsOnLoss = failsOnLoss,
+      allowedChanges = SchemaChangeKind.all.flatMap(kind => read.allowed(kind).map(kind -> _)).toMap
     )
   }
 
@@ -128,6 +126,17 @@ private[stream] object StreamOptions {
     def flag(option: String, default: Boolean): Boolean =
       value(option, "it is true or false")(_.toLowerCase(Locale.ROOT).toBooleanOption)
         .getOrElse(default)
+
+    /** A version, or `always`, which is also spelled `true`. */
+    def allowed(kind: SchemaChangeKind): Option[String] =
+      value(kind.option, "it is always, or the version of the change that is allowed") { text =>
+        val lower = text.toLowerCase(Locale.ROOT)
+        if (lower == "true") Some(SchemaChangeKind.Always)
+        else
+          Option.when(
+            lower == SchemaChangeKind.Always || lower == "false" || lower.toLongOption.isDefined
+          )(lower)
+      }
 
     def pattern(option: String, expression: String): Pattern =
       try Pattern.compile(expression)

@@ -10,8 +10,14 @@ import io.deltaic.spark.schema.ReadCompatibility
  * rows are an error unless the options of the stream specify how to handle them.
  *
  * @param read the version with whose columns all rows are read, that of the DataFrame
+ * @param tracking ends a batch before each change of the schema, so that all other rows can be read
  */
-private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, options: StreamOptions) {
+private[stream] final class StreamedCommits(
+    log: DeltaLog,
+    read: Snapshot,
+    options: StreamOptions,
+    tracking: Option[SchemaTracking]
+) {
 
   private val table = log.table.toString
 
@@ -49,7 +55,10 @@ private[stream] final class StreamedCommits(log: DeltaLog, read: Snapshot, optio
    * versions must have no other columns, otherwise values would be lost silently. A stream with the
    * newer columns can read both if columns were only added, widened, or made nullable.
    */
-  def requireReadable(metadata: Metadata, version: Long): Unit = {
+  def requireReadable(metadata: Metadata, version: Long): Unit =
+    if (tracking.isEmpty) requireCompatible(metadata, version)
+
+  private def requireCompatible(metadata: Metadata, version: Long): Unit = {
     def reads(columns: Metadata, data: Metadata, dataIsOlder: Boolean) =
       ReadCompatibility.holds(data, columns, dataIsOlder, readsWidened = true)
     val isNewer = version > read.version

@@ -14,7 +14,7 @@ import io.deltaic.spark.schema.{ColumnMapping, TableSchema}
 /**
  * A place in a stream.
  *
- * @param item none at the start of a commit
+ * @param item none at the start of a commit, and at a change of the tracked schema
  * @param isLast whether it is the last item of its commit or snapshot
  */
 private[stream] final case class StreamPlace[A](
@@ -22,12 +22,15 @@ private[stream] final case class StreamPlace[A](
     index: Long,
     item: Option[A],
     isLast: Boolean
-)
+) {
+  def isSchemaChange: Boolean = index == StreamOffset.SchemaChange
+}
 
 /**
  * The items of a stream in order: those of the initial snapshot, and those of each commit.
  *
  * @param read the version with whose columns all rows are read
+ * @param tracking knows the commits that change the schema
  * @param settings of the read, which may configure the file system
  */
 private[stream] final class StreamedItems[A](
@@ -37,18 +40,19 @@ private[stream] final class StreamedItems[A](
     content: StreamContent[A],
     streamed: StreamedCommits,
     options: StreamOptions,
+    tracking: Option[SchemaTracking],
     settings: Map[String, String]
 ) {
   import StreamedItems._
 
   /** The items of the initial snapshot, while it is being read. */
-  private var ofSnapshot = CachedItems[A](-1L, Vector.empty)
+  private var ofSnapshot = CachedItems.none[A]
 
   /** The items of the last commit, which may take several batches. */
-  private var ofCommit = CachedItems[A](-1L, Vector.empty)
+  private var ofCommit = CachedItems.none[A]
 
   /** The items of later commits that have been read ahead, by version. */
-  private val ahead = mutable.TreeMap.empty[Long, IndexedSeq[A]]
+  private val ahead = mutable.TreeMap.empty[Long, CachedItems[A]]
 
   /** The commits after that, one of which may have been read: the next batch continues with them. */
   private var following = Following.none
@@ -60,12 +64,8 @@ private[stream] final class StreamedItems[A](
    */
   def after(offset: StreamOffset, last: Long): Iterator[StreamPlace[A]] =
     if (offset.inSnapshot)
-      places(offset.version, itemsOfSnapshot(offset.version), offset.index + 1) ++
+      places(offset.version, itemsOfSnapshot(offset.version), (offset.index + 1).max(0L)) ++
         placesFrom(offset.version + 1, last)
-    else if (offset.index < 0)
-      placesFrom(offset.version, last).dropWhile { place =>
-        place.version == offset.version && place.index < 0
-      }
     else
       placesFrom(offset.version, last).dropWhile { place =>
         place.version == offset.version && place.index <= offset.index
@@ -74,7 +74,7 @@ private[stream] final class StreamedItems[A](
   /** What remains of the snapshot or commit that an offset is in, as far as it has been read; and the next version. */
   def restOf(offset: StreamOffset): (IndexedSeq[A], Long) = {
     val cached = if (offset.inSnapshot) ofSnapshot else ofCommit
-    val isWithin = offset.inSnapshot || offset.index >= 0
+    val isWithin = offset.inSnapshot || !offset.isBeforeFiles
     val rest =
       if (isWithin && cached.version == offset.version) cached.items.drop(offset.index.toInt + 1)
       else Vector.empty
@@ -90,17 +90,17 @@ private[stream] final class StreamedItems[A](
     ahead --= ahead.keysIterator.takeWhile(_ < first).toVector
     val current = if (ofCommit.version >= first) ofCommit.items else Vector.empty
     var version = Seq(first, ofCommit.version + 1, ahead.lastOption.fold(0L)(_._1 + 1)).max
-    var count = ahead.valuesIterator.map(_.size).sum
+    var count = ahead.valuesIterator.map(_.items.size).sum
     while (version <= last && count < MaxAhead) {
       nextCommit(version, last).foreach { case (commit, timestampMs) =>
-        val items = content.ofCommit(commit, timestampMs)
-        ahead(commit.version) = items
-        count += items.size
+        val found = itemsOf(commit, timestampMs)
+        ahead(commit.version) = found
+        count += found.items.size
         version = commit.version
       }
       version += 1
     }
-    Option.when(version > last)(current ++ ahead.valuesIterator.flatten)
+    Option.when(version > last)(current ++ ahead.valuesIterator.flatMap(_.items))
   }
 
   /**
@@ -126,18 +126,20 @@ private[stream] final class StreamedItems[A](
     }
   }
 
-  def releaseSnapshot(): Unit = ofSnapshot = CachedItems(-1L, Vector.empty)
+  def releaseSnapshot(): Unit = ofSnapshot = CachedItems.none
 
   def releaseAll(): Unit = {
     releaseSnapshot()
-    ofCommit = CachedItems(-1L, Vector.empty)
+    ofCommit = CachedItems.none
     ahead.clear()
     following = Following.none
   }
 
   private def itemsOfSnapshot(version: Long): IndexedSeq[A] = {
     if (ofSnapshot.version != version) {
-      val snapshot = if (version == read.version) read else opened(version)
+      // The definition of a tracked schema has no files.
+      val isRead = version == read.version && tracking.isEmpty
+      val snapshot = if (isRead) read else opened(version)
       val schema = TableSchema.of(snapshot)
       val files = SnapshotFiles(spark, log, snapshot, schema, settings).select(ScanFilters.none)
       val inOrder = files.sortBy(file => (file.modificationTimeMs, file.path))
@@ -160,15 +162,20 @@ private[stream] final class StreamedItems[A](
   private def placesFrom(first: Long, last: Long): Iterator[StreamPlace[A]] =
     if (first > last) Iterator.empty
     else if (ofCommit.version == first)
-      placesOfCommit(first, ofCommit.items) ++ placesFrom(first + 1, last)
+      placesOfCommit(ofCommit) ++ placesFrom(first + 1, last)
     else if (ahead.contains(first)) {
-      ofCommit = CachedItems(first, ahead.remove(first).get)
-      placesOfCommit(first, ofCommit.items) ++ placesFrom(first + 1, last)
+      ofCommit = ahead.remove(first).get
+      placesOfCommit(ofCommit) ++ placesFrom(first + 1, last)
     } else
       commitsFrom(first, last).flatMap { case (commit, timestampMs) =>
-        ofCommit = CachedItems(commit.version, content.ofCommit(commit, timestampMs))
-        placesOfCommit(commit.version, ofCommit.items)
+        ofCommit = itemsOf(commit, timestampMs)
+        placesOfCommit(ofCommit)
       }
+
+  private def itemsOf(commit: CommitFile, timestampMs: Long): CachedItems[A] = {
+    val changesSchema = tracking.exists(_.isChange(commit))
+    CachedItems(commit.version, content.ofCommit(commit, timestampMs), changesSchema)
+  }
 
   /** The commits of these versions that are still in the log. */
   private def commitsFrom(first: Long, last: Long): Iterator[(CommitFile, Long)] =
@@ -192,9 +199,11 @@ private[stream] final class StreamedItems[A](
   /** A stream that skips missing commits checks first whether they exist. */
   private def mayFollow(version: Long): Boolean = options.failsOnLoss || log.hasCommit(version)
 
-  private def placesOfCommit(version: Long, items: IndexedSeq[A]): Iterator[StreamPlace[A]] =
-    Iterator.single(StreamPlace[A](version, StreamOffset.Base, None, isLast = false)) ++
-      places(version, items, 0)
+  private def placesOfCommit(commit: CachedItems[A]): Iterator[StreamPlace[A]] = {
+    def before(index: Long) = StreamPlace[A](commit.version, index, None, isLast = false)
+    val change = Option.when(commit.changesSchema)(before(StreamOffset.SchemaChange))
+    Iterator.single(before(StreamOffset.Base)) ++ change ++ places(commit.version, commit.items, 0)
+  }
 
   private def places(
       version: Long,
@@ -252,7 +261,16 @@ private object StreamedItems {
 
   private val logger = LoggerFactory.getLogger(classOf[StreamedItems[_]])
 
-  private final case class CachedItems[A](version: Long, items: IndexedSeq[A])
+  /** @param changesSchema whether the commit changes the tracked schema */
+  private final case class CachedItems[A](
+      version: Long,
+      items: IndexedSeq[A],
+      changesSchema: Boolean = false
+  )
+
+  private object CachedItems {
+    def none[A]: CachedItems[A] = CachedItems(-1L, Vector.empty)
+  }
 
   /** Commits from a version on, each with its time. */
   private final case class Following(version: Long, commits: Iterator[(CommitFile, Long)])

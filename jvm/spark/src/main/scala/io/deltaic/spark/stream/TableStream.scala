@@ -22,6 +22,7 @@ import io.deltaic.spark.changes.ChangesTable
  * files and filters deleted rows as any query does. Spark's own plan for it never runs.
  *
  * @param table with whose columns all rows are read
+ * @param tracking of the schema, if the user wants it
  * @param checkpoint the source's checkpoint directory
  */
 private[spark] final class TableStream[A] private (
@@ -30,6 +31,7 @@ private[spark] final class TableStream[A] private (
     options: StreamOptions,
     items: StreamedItems[A],
     content: StreamContent[A],
+    tracking: Option[SchemaTracking],
     checkpoint: String
 ) extends MicroBatchStream
     with SupportsTriggerAvailableNow
@@ -50,7 +52,10 @@ private[spark] final class TableStream[A] private (
 
   private lazy val begins: StreamOffset = {
     requireExtension()
-    deserializeOffset(new StartFile(spark, checkpoint).offsetFor(options.start)(start.json()))
+    val offset =
+      deserializeOffset(new StartFile(spark, checkpoint).offsetFor(options.start)(start.json()))
+    tracking.foreach(_.startAt(offset.version))
+    offset
   }
 
   private def requireExtension(): Unit = table.requireExtension("a streamed read")
@@ -106,15 +111,23 @@ private[spark] final class TableStream[A] private (
     val start = offsetOf(startOffset)
     val latest = log.latest()
     requireSameTable(latest.metadata.id)
+    tracking.foreach(_.continueAfter(if (start.inSnapshot) start.version else start.lastVersion))
+    if (tracking.isDefined && start.index == StreamOffset.SchemaChange)
+      // Spark commits a batch when it finds another one after it.
+      start.copy(index = StreamOffset.AfterSchemaChange)
+    else if (start.isAtSchemaChange && tracking.exists(_.isPending(start.version))) null
+    else endOfNext(start, bound.getOrElse(latest.version), AdmissionLimits.of(limit))
+  }
+
+  private def endOfNext(start: StreamOffset, last: Long, limits: AdmissionLimits): StreamOffset = {
     requireReadableFrom(start)
-    val limits = AdmissionLimits.of(limit)
-    val admitted = items
-      .after(start, bound.getOrElse(latest.version))
+    val places = items
+      .after(start, last)
       .takeWhile(_.item match {
         case Some(item) => limits.admits(content.numFiles(item), content.sizeBytes(item))
         case None => limits.admits(0, 0L)
       })
-      .toVector
+    val admitted = upToSchemaChange(places).toVector
     admitted.lastOption.fold[StreamOffset](null) { last =>
       val end = endOf(start, last)
       found = Some(FoundBatch(start, end, admitted.flatMap(_.item)))
@@ -122,10 +135,15 @@ private[spark] final class TableStream[A] private (
     }
   }
 
+  private def upToSchemaChange(places: Iterator[StreamPlace[A]]): Iterator[StreamPlace[A]] = {
+    val (before, from) = places.span(!_.isSchemaChange)
+    before ++ from.take(1)
+  }
+
   /** Checks the start of this run of the stream; later commits are checked when they are read. */
   private def requireReadableFrom(start: StreamOffset): Unit =
     if (!checkedStart) {
-      if (!start.inSnapshot) items.requireReadableAt(start.version)
+      if (!start.inSnapshot && tracking.isEmpty) items.requireReadableAt(start.version)
       checkedStart = true
     }
 
@@ -148,6 +166,7 @@ private[spark] final class TableStream[A] private (
         "DELTAIC_STREAM_CHECKPOINT_INCOMPATIBLE",
         Map("table" -> log.table.toString, "start" -> start.json(), "end" -> end.json())
       )
+    tracking.foreach(_.continueIn(start.version, end.lastVersion.max(start.version)))
     requireReadableFrom(start)
     val all = found.collect { case FoundBatch(`start`, `end`, same) => same }.getOrElse {
       val between = itemsBetween(start, end)
@@ -158,14 +177,19 @@ private[spark] final class TableStream[A] private (
     content.scanBuilder(all, end.lastVersion)
   }
 
-  private def itemsBetween(start: StreamOffset, end: StreamOffset): IndexedSeq[A] =
-    items
+  private def itemsBetween(start: StreamOffset, end: StreamOffset): IndexedSeq[A] = {
+    val between = items
       .after(start, end.lastVersion)
       .takeWhile { place =>
         place.version < end.version || (place.version == end.version && place.index <= end.index)
       }
-      .flatMap(_.item)
       .toVector
+    // A batch that was planned without a tracked schema.
+    between.find(_.isSchemaChange).foreach(change =>
+      throw tracking.get.schemaChanged(change.version)
+    )
+    between.flatMap(_.item)
+  }
 
   /**
    * An engine that does not record the initial offset of a stream has started with the snapshot
@@ -200,7 +224,11 @@ private[spark] final class TableStream[A] private (
     throw new IllegalStateException(s"$this was to be planned as a scan of its files")
   }
 
-  override def commit(end: Offset): Unit = ()
+  /** Called when the next batch is found. */
+  override def commit(end: Offset): Unit = {
+    val offset = offsetOf(end)
+    if (offset.isAtSchemaChange) tracking.foreach(_.recordChange(offset.version))
+  }
 
   private val backlog = new Backlog(items, content)
 
@@ -254,12 +282,13 @@ private[spark] object TableStream {
     val log = table.log
     val read = table.snapshot
     val options = StreamOptions.of(log.table.toString, settings)
-    val streamed = new StreamedCommits(log, read, options)
+    val tracking = SchemaTracking.of(spark, log, read, options, settings, checkpoint)
+    val streamed = new StreamedCommits(log, read, options, tracking)
     val content = contentOf(streamed, options)
     val fileSystem = settings.asCaseSensitiveMap.asScala.toMap
     val items =
-      new StreamedItems(spark, log, read, content, streamed, options, fileSystem)
-    new TableStream(spark, table, options, items, content, checkpoint)
+      new StreamedItems(spark, log, read, content, streamed, options, tracking, fileSystem)
+    new TableStream(spark, table, options, items, content, tracking, checkpoint)
   }
 }
 

@@ -1,0 +1,102 @@
+"""A stream with a tracked schema goes on in the other engine, before and after each change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.table_builder import build_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.support.spark_process import SparkProcess
+
+#: Reads to the end, or to the next change of the schema.
+PROGRAM = """
+found, failure = [], None
+
+
+def keep(batch, _):
+    rows = [[v for v in row if isinstance(v, (int, str))] for row in batch.collect()]
+    found.extend([batch.columns, row] for row in rows)
+
+
+options = {**options, "schemaTrackingLocation": checkpoint}
+writer = spark.readStream.format("delta").options(**options).load(path).writeStream
+query = (
+    writer.foreachBatch(keep).option("checkpointLocation", checkpoint)
+    .trigger(availableNow=True).start()
+)
+try:
+    query.awaitTermination()
+except Exception as problem:
+    failure = str(problem)
+result = [found, failure]
+"""
+
+CHANGES = [
+    ("RENAME COLUMN v TO w", ["id", "w"], (2, "b")),
+    ("ADD COLUMNS (n INT)", ["id", "w", "n"], (3, "c", 30)),
+    ("DROP COLUMN w", ["id", "n"], (4, 40)),
+    ("SET TBLPROPERTIES ('delta.appendOnly' = 'false')", ["id", "n"], (5, 50)),
+]
+
+
+@pytest.mark.parametrize("feed", [False, True], ids=["rows", "changes"])
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+def test_engines_take_turns_at_each_start(
+    spark: SparkSession,
+    delta_spark: SparkProcess,
+    table: str,
+    tmp_path: Path,
+    first: str,
+    feed: bool,
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    options = {"startingVersion": "0", "maxFilesPerTrigger": "1"}
+    options |= {f"allowSourceColumn{kind}": "always" for kind in ("Rename", "Drop", "TypeChange")}
+    if feed:
+        options["readChangeFeed"] = "true"
+    arguments: dict[str, Any] = {
+        "path": table, "checkpoint": str(checkpoint), "options": options
+    }  # fmt: skip
+
+    def run(engine: str) -> tuple[list[list[Any]], str | None]:
+        if engine == "theirs":
+            found, failure = delta_spark.run(PROGRAM, **arguments)
+        else:
+            names: dict[str, Any] = {"spark": spark, **arguments}
+            exec(PROGRAM, names)  # the same text that the peer runs
+            found, failure = names["result"]
+        return found, failure
+
+    properties = {"delta.columnMapping.mode": "name", "delta.enableChangeDataFeed": "true"}
+    build_table(spark, table, "id INT, v STRING", [[(1, "a")]], properties=properties)
+    expected: list[list[Any]] = [[["id", "v"], [1, "a"]]]
+    for change, columns, row in CHANGES:
+        spark.sql(f"ALTER TABLE delta.`{table}` {change}")
+        spark.sql(f"INSERT INTO delta.`{table}` VALUES {row}")
+        expected.append([columns, list(row)])
+
+    engines = [first, "theirs" if first == "ours" else "ours"]
+    found: list[list[Any]] = []
+    for turn in range(15):
+        rows, failure = run(engines[turn % 2])
+        found += rows
+        if failure is None:
+            break
+        assert "METADATA_EVOLUTION" in failure or "DELTAIC_STREAM_SCHEMA_TRACKED" in failure
+    read = [[c[: len(c) - 3] if feed else c, r[: len(c) - 3] if feed else r] for c, r in found]
+    assert read == expected
+    assert turn == 1 + len(CHANGES), "each change fails one run"
+    (log,) = checkpoint.glob("_schema_log_*")
+    files = sorted((f for f in log.iterdir() if f.name.isdigit()), key=lambda f: int(f.name))
+    entries = [json.loads(f.read_text(encoding="utf-8").split("\n")[1]) for f in files]
+    assert [entry["deltaCommitVersion"] for entry in entries] == [0, 1, 3, 5, 7]
+    assert len({frozenset(entry) for entry in entries}) == 1, "entries have the same fields"
+    paths = {entry["sourceMetadataPath"] for entry in entries}
+    assert len(paths) == 1 and paths.pop().endswith(f"{checkpoint}/sources/0")
