@@ -221,7 +221,7 @@ class StreamLongRun(Scenario):
         writer = rows.option("numPartitions", 1).load().writeStream.format(lab.engine.source)
         writer = writer.option("delta.autoOptimize.autoCompact", "true").option("path", path)
         query = (
-            writer.option("checkpointLocation", checkpoint).trigger(processingTime="0 s").start()
+            writer.option("checkpointLocation", checkpoint).trigger(processingTime="0 seconds").start()
         )
         _wait_for(query, 2 * share)
         early_heap = lab.heap_bytes()
