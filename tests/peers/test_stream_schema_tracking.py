@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,18 @@ CHANGES = [
 ]
 
 
+def run(
+    spark: SparkSession, delta_spark: SparkProcess, engine: str, **arguments: Any
+) -> tuple[list[list[Any]], str | None]:
+    if engine == "theirs":
+        found, failure = delta_spark.run(PROGRAM, **arguments)
+    else:
+        names: dict[str, Any] = {"spark": spark, **arguments}
+        exec(PROGRAM, names)  # the same text that the peer runs
+        found, failure = names["result"]
+    return found, failure
+
+
 @pytest.mark.parametrize("feed", [False, True], ids=["rows", "changes"])
 @pytest.mark.parametrize("first", ["ours", "theirs"])
 def test_engines_take_turns_at_each_start(
@@ -65,15 +78,6 @@ def test_engines_take_turns_at_each_start(
         "path": table, "checkpoint": str(checkpoint), "options": options
     }  # fmt: skip
 
-    def run(engine: str) -> tuple[list[list[Any]], str | None]:
-        if engine == "theirs":
-            found, failure = delta_spark.run(PROGRAM, **arguments)
-        else:
-            names: dict[str, Any] = {"spark": spark, **arguments}
-            exec(PROGRAM, names)  # the same text that the peer runs
-            found, failure = names["result"]
-        return found, failure
-
     properties = {"delta.columnMapping.mode": "name", "delta.enableChangeDataFeed": "true"}
     build_table(spark, table, "id INT, v STRING", [[(1, "a")]], properties=properties)
     expected: list[list[Any]] = [[["id", "v"], [1, "a"]]]
@@ -85,7 +89,7 @@ def test_engines_take_turns_at_each_start(
     engines = [first, "theirs" if first == "ours" else "ours"]
     found: list[list[Any]] = []
     for turn in range(15):
-        rows, failure = run(engines[turn % 2])
+        rows, failure = run(spark, delta_spark, engines[turn % 2], **arguments)
         found += rows
         if failure is None:
             break
@@ -100,3 +104,23 @@ def test_engines_take_turns_at_each_start(
     assert len({frozenset(entry) for entry in entries}) == 1, "entries have the same fields"
     paths = {entry["sourceMetadataPath"] for entry in entries}
     assert len(paths) == 1 and paths.pop().endswith(f"{checkpoint}/sources/0")
+
+
+def test_settings_of_one_source_have_the_same_names(
+    spark: SparkSession, delta_spark: SparkProcess, table: str, tmp_path: Path
+) -> None:
+    arguments = {"path": table, "checkpoint": str(tmp_path / "checkpoint"), "options": {}}
+    properties = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
+    build_table(spark, table, "id INT, v STRING", [[(1, "a")]], properties=properties)
+    assert run(spark, delta_spark, "ours", **arguments) == ([[["id", "v"], [1, "a"]]], None)
+    for change in ("RENAME COLUMN v TO w", "ALTER COLUMN id TYPE BIGINT"):
+        spark.sql(f"ALTER TABLE delta.`{table}` {change}")
+    _, changed = run(spark, delta_spark, "ours", **arguments)
+    assert changed is not None and "DELTAIC_STREAM_SCHEMA_TRACKED" in changed
+    names = []
+    for engine in ("theirs", "ours"):
+        _, failure = run(spark, delta_spark, engine, **arguments)
+        assert failure is not None
+        assert "allowSourceColumnRename" in failure and "allowSourceColumnTypeChange" in failure
+        names.append(set(re.findall(r"ckpt_-?\d+", failure)))
+    assert names[0] == names[1] and len(names[0]) == 1

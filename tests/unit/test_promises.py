@@ -150,11 +150,11 @@ OPTIONS: dict[str, Shown | Vacuous] = {
     "replaceUsing": Shown("tests/spark/write/test_replace_where.py"),
     "replaceWhere": Shown("tests/spark/write/test_replace_where.py"),
     "schemaLocation": Shown("tests/spark/stream/test_schema_tracking.py"),
-    "schemaTrackingLocation": Shown("tests/spark/stream/test_schema_tracking.py"),
+    "schemaTrackingLocation": Shown("tests/peers/test_stream_schema_tracking.py"),
     "skipChangeCommits": Shown("tests/spark/stream/test_stream_refusals.py"),
     "startingTimestamp": Shown("tests/spark/changes/test_change_feed.py"),
     "startingVersion": Shown("tests/spark/changes/test_change_feed.py"),
-    "streamingSourceTrackingId": Shown("tests/spark/stream/test_schema_tracking.py"),
+    "streamingSourceTrackingId": Shown("tests/spark/stream/test_schema_log.py"),
     "targetAlias": Shown("tests/spark/write/test_replace_where.py"),
     "timestampAsOf": Shown("tests/spark/catalog/test_time_travel.py"),
     "txnAppId": Shown("tests/spark/write/test_writer_options.py"),
@@ -226,7 +226,7 @@ SETTINGS: dict[str, Shown] = {
     "schema.autoMerge.enabled": Shown("tests/spark/write/test_schema_evolution.py"),
     "snapshot.distributedThresholdBytes": Shown("tests/spark/scan/test_distributed_snapshot.py"),
     "streaming.allowSchemaLocationOutsideCheckpointLocation": Shown(
-        "tests/spark/stream/test_schema_tracking.py"
+        "tests/spark/stream/test_schema_log.py"
     ),
     "streaming.allowSourceColumn<Kind>": Shown(
         "tests/spark/stream/test_schema_tracking.py", "streaming.{kinds[0]}"

@@ -163,7 +163,10 @@ def test_commits_without_new_rows_in_new_files_start_none(spark: SparkSession, t
         assert compactions(table) == [log.newest(table)]
 
 
-def test_batches_of_streams_start_it(spark: SparkSession, table: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["sink", "foreachBatch"])
+def test_batches_of_streams_start_it(
+    spark: SparkSession, table: str, tmp_path: Path, way: str
+) -> None:
     source = str(tmp_path / "source")
     build_table(spark, source, SCHEMA, files(3))
     build_table(spark, table, SCHEMA, files(1), properties=ON)
@@ -172,7 +175,11 @@ def test_batches_of_streams_start_it(spark: SparkSession, table: str, tmp_path: 
         batch.coalesce(1).write.format("delta").mode("append").save(table)
 
     with session_settings(spark, {MIN_FILES: "3"}):
-        stream = stream_of(spark, source, maxFilesPerTrigger=1).writeStream.foreachBatch(write)
+        stream = stream_of(spark, source, maxFilesPerTrigger=1).writeStream
+        if way == "sink":
+            stream = stream.format("delta").option("path", table)
+        else:
+            stream = stream.foreachBatch(write)
         checkpoint = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
         checkpoint.trigger(availableNow=True).start().awaitTermination()
         await_maintenance(spark)

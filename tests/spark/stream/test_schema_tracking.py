@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from deltaic import DeltaTable
 from tests.support.streams import failure_of, run_stream, stream_of
 from tests.support.table_builder import build_table
+from tests.support.tracked_streams import (
+    ALL_ALLOWED,
+    NOT_ALLOWED,
+    TRACKED,
+    alter,
+    entries,
+    insert,
+    mapped,
+    read_to_the_end,
+    tracked,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-MAPPED = {
-    "delta.columnMapping.mode": "name",
-    "delta.enableTypeWidening": "true",
-    "delta.enableChangeDataFeed": "true",
-    "delta.enableDeletionVectors": "true",
-}
-ALL_ALLOWED = {
-    "allowSourceColumnRename": "always",
-    "allowSourceColumnDrop": "always",
-    "allowSourceColumnTypeChange": "always",
-}
-TRACKED = "DELTAIC_STREAM_SCHEMA_TRACKED"
-NOT_ALLOWED = "DELTAIC_STREAM_SCHEMA_CHANGE_NOT_ALLOWED"
 
 #: Statements that change the schema, the columns after each, and a row to insert then.
 CHANGES: list[tuple[str, list[str], tuple[Any, ...]]] = [
@@ -39,22 +36,6 @@ CHANGES: list[tuple[str, list[str], tuple[Any, ...]]] = [
 ]
 
 
-def tracked(spark: SparkSession, table: str, checkpoint: Path, **options: Any) -> DataFrame:
-    return stream_of(spark, table, schemaTrackingLocation=str(checkpoint), **options)
-
-
-def mapped(spark: SparkSession, table: str) -> None:
-    build_table(spark, table, "id INT, v STRING, n INT", [[(1, "a", 10)]], properties=MAPPED)
-
-
-def alter(spark: SparkSession, table: str, change: str) -> None:
-    spark.sql(f"ALTER TABLE delta.`{table}` {change}")
-
-
-def insert(spark: SparkSession, table: str, row: tuple[Any, ...]) -> None:
-    spark.sql(f"INSERT INTO delta.`{table}` VALUES {row}")
-
-
 def changed_table(spark: SparkSession, table: str) -> list[tuple[list[str], tuple[Any, ...]]]:
     """Make a table with all changes; return the columns and the row of each version with a row."""
     mapped(spark, table)
@@ -64,40 +45,6 @@ def changed_table(spark: SparkSession, table: str) -> list[tuple[list[str], tupl
         insert(spark, table, row)
         expected.append((columns, row))
     return expected
-
-
-def read_to_the_end(
-    spark: SparkSession, table: str, checkpoint: Path, **options: Any
-) -> tuple[list[tuple[list[str], tuple[Any, ...]]], int]:
-    """Start the query again after each failure; return columns and rows, and the failures."""
-    from pyspark.errors import PySparkException
-
-    found: list[tuple[list[str], tuple[Any, ...]]] = []
-    for failures in range(20):
-        df = tracked(spark, table, checkpoint, **options)
-
-        def keep(batch: DataFrame, _: int) -> None:
-            found.extend((batch.columns, tuple(row)) for row in batch.collect())
-
-        writer = df.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
-        query = writer.trigger(availableNow=True).start()
-        try:
-            query.awaitTermination()
-            return found, failures
-        except PySparkException as problem:
-            assert TRACKED in str(problem), problem
-    raise AssertionError("the stream does not end")
-
-
-def entries(checkpoint: Path) -> list[dict[str, Any]]:
-    """The entries of the only schema tracking log."""
-    (log,) = checkpoint.glob("_schema_log_*")
-    files = sorted(
-        (file for file in log.iterdir() if file.name.isdigit()), key=lambda f: int(f.name)
-    )
-    texts = [file.read_text(encoding="utf-8").split("\n") for file in files]
-    assert all(text[0] == "v1" for text in texts)
-    return [json.loads(text[1]) for text in texts]
 
 
 @pytest.mark.parametrize("limit", [{}, {"maxFilesPerTrigger": 1}])
@@ -207,7 +154,7 @@ def test_change_must_be_allowed(
 ) -> None:
     mapped(spark, table)
     checkpoint = tmp_path / "checkpoint"
-    assert TRACKED not in str(read_to_the_end(spark, table, checkpoint))
+    assert read_to_the_end(spark, table, checkpoint) == ([(["id", "v", "n"], (1, "a", 10))], 0)
     for change in changes:
         alter(spark, table, change)
     version = len(changes)
@@ -218,7 +165,7 @@ def test_change_must_be_allowed(
             run_stream(df, checkpoint)
         except Exception as problem:
             text = str(problem)
-            assert NOT_ALLOWED in text and table in text and f"{version}" in text, text
+            assert NOT_ALLOWED in text and f"versions 0 and {version} of table" in text, text
             return False
         return True
 
@@ -244,14 +191,23 @@ def test_change_must_be_allowed(
     assert allowed(**dict.fromkeys(kinds, "always"))
 
 
-@pytest.mark.parametrize("setting", ["allowSourceColumnRename", "allowSourceColumnRenameAndDrop"])
+@pytest.mark.parametrize(
+    ("setting", "change"),
+    [
+        ("allowSourceColumnRename", "RENAME COLUMN v TO w"),
+        ("allowSourceColumnRenameAndDrop", "RENAME COLUMN v TO w"),
+        ("allowSourceColumnDrop", "DROP COLUMN v"),
+        ("allowSourceColumnRenameAndDrop", "DROP COLUMN v"),
+        ("allowSourceColumnTypeChange", "ALTER COLUMN n TYPE BIGINT"),
+    ],
+)
 def test_change_is_allowed_by_a_setting_for_all_streams(
-    spark: SparkSession, table: str, tmp_path: Path, setting: str
+    spark: SparkSession, table: str, tmp_path: Path, setting: str, change: str
 ) -> None:
     mapped(spark, table)
     checkpoint = tmp_path / "checkpoint"
     read_to_the_end(spark, table, checkpoint)
-    alter(spark, table, "RENAME COLUMN v TO w")
+    alter(spark, table, change)
     name = f"spark.databricks.delta.streaming.{setting}"
     spark.conf.set(name, "always")
     try:
@@ -271,7 +227,8 @@ def test_type_change_that_loses_values_is_refused(
     options = {**ALL_ALLOWED, "skipChangeCommits": "true"}
     assert TRACKED in failure_of(tracked(spark, table, checkpoint, **options), checkpoint)
     text = failure_of(tracked(spark, table, checkpoint, **options), checkpoint)
-    assert "DELTAIC_STREAM_SCHEMA_CHANGED" in text and "version 1" in text, text
+    assert "DELTAIC_STREAM_SCHEMA_CHANGED" in text, text
+    assert "columns of version 1" in text and "those of version 0" in text, text
 
 
 def test_stream_that_has_read_without_tracking_goes_on_with_it(
@@ -289,57 +246,62 @@ def test_stream_that_has_read_without_tracking_goes_on_with_it(
     assert run_stream(stream_of(spark, table), checkpoint) == [[(3, "c", 30)]]
 
 
-def test_two_sources_of_a_query_have_logs_of_their_own(
+def test_values_of_identity_columns_are_no_change_of_the_schema(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
-    mapped(spark, table)
+    name = f"delta.`{table}`"
+    spark.sql(
+        f"CREATE TABLE {name} (id BIGINT GENERATED ALWAYS AS IDENTITY, v STRING DEFAULT 'x')"
+        " USING delta TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+    )
     checkpoint = tmp_path / "checkpoint"
-
-    def both(second: str) -> DataFrame:
-        one = tracked(spark, table, checkpoint, streamingSourceTrackingId="one")
-        two = tracked(spark, table, checkpoint, streamingSourceTrackingId=second)
-        return one.union(two)
-
-    text = failure_of(both("one"), checkpoint)
-    assert "DELTAIC_STREAM_SCHEMA_LOCATION_SHARED" in text and "streamingSourceTrackingId" in text
-    assert run_stream(both("two"), checkpoint) == [[(1, "a", 10)] * 2]
-    names = sorted(path.name.rsplit("_", 1)[1] for path in checkpoint.glob("_schema_log_*"))
-    assert names == ["one", "two"]
+    read = []
+    for value in ("a", "b", "c"):
+        spark.sql(f"INSERT INTO {name} (v) VALUES ('{value}')")
+        found, failures = read_to_the_end(spark, table, checkpoint)
+        assert failures == 0
+        read += [row for _, row in found]
+    assert [row[1] for row in read] == ["a", "b", "c"]
+    assert len(entries(checkpoint)) == 1
 
 
-def test_location_of_another_query_is_refused(
+def test_change_of_the_protocol_ends_a_batch(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
-    mapped(spark, table)
-    first, second = tmp_path / "one", tmp_path / "two"
-    read_to_the_end(spark, table, first)
-    text = failure_of(tracked(spark, table, first), second)
-    assert "DELTAIC_STREAM_SCHEMA_LOCATION_OUTSIDE_CHECKPOINT" in text and str(second) in text
-    name = "spark.deltaic.streaming.allowSchemaLocationOutsideCheckpointLocation"
-    spark.conf.set(name, "true")
-    try:
-        text = failure_of(tracked(spark, table, first), second)
-    finally:
-        spark.conf.unset(name)
-    assert "DELTAIC_STREAM_SCHEMA_LOCATION_SHARED" in text and f"{first}/sources/0" in text
-
-
-def test_log_that_is_damaged_is_an_error(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    mapped(spark, table)
+    build_table(spark, table, "id INT", [[(1,)]], deletion_vectors=False)
     checkpoint = tmp_path / "checkpoint"
     read_to_the_end(spark, table, checkpoint)
-    (log,) = checkpoint.glob("_schema_log_*")
-    (log / ".0.crc").unlink()
-    (log / "0").write_text("v1\n{}", encoding="utf-8")
-    from deltaic.exceptions import DeltaError
-
-    with pytest.raises(DeltaError, match="it has no field tableId") as caught:
-        tracked(spark, table, checkpoint)
-    assert caught.value.condition == "DELTAIC_STREAM_SCHEMA_LOG_MALFORMED"
+    DeltaTable.forPath(spark, table).addFeatureSupport("deletionVectors")
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (2)")
+    assert read_to_the_end(spark, table, checkpoint) == ([(["id"], (2,))], 1)
+    assert "deletionVectors" in entries(checkpoint)[-1]["protocolJson"]
 
 
-def test_missing_commits_cannot_be_skipped(spark: SparkSession, table: str, tmp_path: Path) -> None:
+def test_query_fails_at_a_change_while_it_waits_for_rows(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    from pyspark.errors import PySparkException
+
     mapped(spark, table)
     checkpoint = tmp_path / "checkpoint"
-    text = failure_of(tracked(spark, table, checkpoint, failOnDataLoss="false"), checkpoint)
-    assert "failOnDataLoss=false: a missing commit may have changed the schema" in text
+    found: list[tuple[Any, ...]] = []
+
+    def keep(batch: DataFrame, _: int) -> None:
+        found.extend(tuple(row) for row in batch.collect())
+
+    writer = tracked(spark, table, checkpoint).writeStream.foreachBatch(keep)
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(processingTime="100 milliseconds").start()
+    try:
+        query.processAllAvailable()
+        insert(spark, table, (2, "b", 20))
+        alter(spark, table, "RENAME COLUMN v TO w")
+        with pytest.raises(PySparkException, match=TRACKED):
+            query.awaitTermination(60)
+        assert not query.isActive
+    finally:
+        query.stop()
+    assert found == [(1, "a", 10), (2, "b", 20)]
+    insert(spark, table, (3, "c", 30))
+    rows, failures = read_to_the_end(spark, table, checkpoint, **ALL_ALLOWED)
+    assert (rows, failures) == ([(["id", "w", "n"], (3, "c", 30))], 0)

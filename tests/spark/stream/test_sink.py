@@ -103,6 +103,25 @@ def test_progress_says_what_is_left_to_read(
     assert [int(found["numCommitsOutstanding"]) for found in metrics] == [2, 2, 2, 1, 0]
 
 
+def test_files_that_are_left_are_not_counted_if_they_are_too_many(
+    spark: SparkSession, table: str, tmp_path: Path, checkpoint: Path
+) -> None:
+    source = str(tmp_path / "source")
+    build_table(spark, source, "id INT", [[(1,)]])
+    [add] = log.actions(source, 0, "add")
+    files = [{"add": {**add, "path": f"gone-{n}.parquet"}} for n in range(10_000)]
+    log.write_commit(source, 1, files[0])
+    log.write_commit(source, 2, *files[1:], files[0])
+    log.write_commit(source, 3, files[0])
+    df = stream_of(spark, source, maxFilesPerTrigger=1, startingVersion=0)
+    writer = df.writeStream.format("delta").option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).start(table)
+    with pytest.raises(PySparkException, match="gone-0"):
+        query.awaitTermination()
+    assert query.recentProgress[0]["sources"][0]["metrics"] == {"numCommitsOutstanding": "3"}
+    assert rows_of(spark, table) == [(1,)]
+
+
 def test_batch_without_rows_leaves_neither_commit_nor_file(
     spark: SparkSession, source: str, table: str, checkpoint: Path
 ) -> None:
@@ -226,6 +245,12 @@ CONDITIONS = {
     "NOT NULL": ("id INT NOT NULL, v STRING", "nullif(id, 3)", "NOT_NULL|not-null|NULL"),
     "CHECK": ("id INT, v STRING", "id", "small"),
     "CHAR": ("id INT, v CHAR(1)", "id", "EXCEED_LIMIT_LENGTH"),
+    "invariant": ("id INT, v STRING", "id", "id < 3"),
+    "generated": (
+        "id INT, v STRING, g INT GENERATED ALWAYS AS (id + 1)",
+        "id",
+        "CHECK_VIOLATED.*`g`|CHECK_VIOLATED.* g ",
+    ),
 }
 
 
@@ -234,16 +259,24 @@ def test_row_that_violates_a_condition_fails_the_batch_and_earlier_ones_stand(
     spark: SparkSession, source: str, table: str, checkpoint: Path, case: str
 ) -> None:
     columns, key, message = CONDITIONS[case]
-    spark.sql(f"CREATE TABLE delta.`{table}` ({columns}) USING delta")
+    if case == "invariant":
+        invariant = {"delta.invariants": '{"expression": {"expression": "id < 3"}}'}
+        ids = spark.range(0).selectExpr("CAST(id AS INT) AS id", "'' AS v")
+        held = ids.withMetadata("id", invariant)
+        held.write.format("delta").save(table)
+    else:
+        spark.sql(f"CREATE TABLE delta.`{table}` ({columns}) USING delta")
     if case == "CHECK":
         spark.sql(f"ALTER TABLE delta.`{table}` ADD CONSTRAINT small CHECK (id < 3)")
     before = log.newest(table)
     value = "IF(id = 3, 'too long', v)" if case == "CHAR" else "v"
     df = one_by_one(spark, source).selectExpr(f"{key} AS id", f"{value} AS v")
+    if case == "generated":
+        df = df.selectExpr("*", "IF(id = 3, 0, id + 1) AS g")
     with pytest.raises(PySparkException, match=message):
         write_stream(df, table, checkpoint)
     assert log.newest(table) == before + 1
-    assert rows_of(spark, table) == [(1, "a"), (2, "b")]
+    assert [row[:2] for row in rows_of(spark, table)] == [(1, "a"), (2, "b")]
     live = {add["path"] for add in log.active_files(table)}
     assert log.files_in(table, ".parquet") == live, "the files of the failed batch are deleted"
 

@@ -48,16 +48,26 @@ def test_continuous_trigger_is_refused_by_name(
     rows = spark.readStream.format("rate").load()
     writer = rows.writeStream.format("delta").trigger(continuous="1 second")
     writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
-    spark.sql("CREATE TABLE continuous (timestamp TIMESTAMP, value BIGINT) USING delta")
+    spark.sql("CREATE TABLE untouched (timestamp TIMESTAMP, value BIGINT) USING delta")
+    expected = "a continuous trigger of writeStream is not supported"
     try:
-        with pytest.raises(PySparkException, match=r"(?i)continuous"):
-            query = writer.toTable("continuous") if named else writer.start(table)
+        with pytest.raises(PySparkException, match=expected) as caught:
+            query = writer.toTable("untouched") if named else writer.start(table)
             query.awaitTermination(60)
             query.stop()
-        assert spark.table("continuous").count() == 0
+        assert ("untouched" if named else table) in str(caught.value)
+        assert spark.table("untouched").count() == 0
         assert not Path(table).exists()
     finally:
-        spark.sql("DROP TABLE continuous")
+        spark.sql("DROP TABLE untouched")
+
+
+def test_continuous_trigger_of_a_query_that_reads_a_table_is_refused(
+    spark: SparkSession, source: str, tmp_path: Path
+) -> None:
+    writer = stream_of(spark, source).writeStream.format("noop").trigger(continuous="1 second")
+    with pytest.raises(PySparkException, match=r"(?i)continuous processing"):
+        writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
 
 
 @pytest.mark.parametrize(

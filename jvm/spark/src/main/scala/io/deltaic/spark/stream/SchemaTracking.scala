@@ -9,7 +9,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.deltaic.log.CommitFile
 import io.deltaic.protocol._
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.schema.ReadCompatibility
+import io.deltaic.spark.schema.{ColumnKeys, ReadCompatibility}
 
 /**
  * The schema that a stream reads a table with while the table's schema changes (option `schemaTrackingLocation`).
@@ -41,7 +41,8 @@ private[stream] final class SchemaTracking private (
     val latest = schemas.latest
     latest.foreach { case (latestNumber, entry) =>
       if (entry.sourcePath != checkpoint) throw shared(entry.sourcePath)
-      if (latestNumber != number)
+      val recorded = entry.definition(read)
+      if (latestNumber != number && differs(Some(recorded.protocol), Some(recorded.metadata)))
         throw fail(
           "DELTAIC_STREAM_COLUMNS_OUTDATED",
           "version" -> entry.version.toString,
@@ -58,19 +59,17 @@ private[stream] final class SchemaTracking private (
     commit.version > entry.version && differs(commit.protocol, commit.metadata)
   }
 
-  /** Whether the change of a version is not recorded yet. */
-  def isPending(version: Long): Boolean = isChange(commitAt(version))
-
-  /** Records the change of a version, whose batch is done, and fails the query. */
-  def recordChange(version: Long): Unit = {
-    val commit = commitAt(version)
-    if (isChange(commit))
-      recordAndFail(
-        version,
-        commit.protocol.getOrElse(read.protocol),
-        commit.metadata.getOrElse(read.metadata)
-      )
-  }
+  /** Records the change of a version, up to which all batches are done, and fails the query, unless it is recorded. */
+  def recordChange(version: Long): Unit =
+    if (current.exists(_._2.version < version)) {
+      val commit = commitAt(version)
+      if (isChange(commit))
+        recordAndFail(
+          version,
+          commit.protocol.getOrElse(read.protocol),
+          commit.metadata.getOrElse(read.metadata)
+        )
+    }
 
   /**
    * Requires that a stream that starts here reads the definition of that version; if it does not, records it, and fails
@@ -128,14 +127,17 @@ private[stream] final class SchemaTracking private (
     }
     val recorded = entry.copy(previous = previous)
     if (!schemas.add(next, recorded))
-      throw shared(schemas.entry(next).fold("an unknown source")(_.sourcePath))
+      // A DataFrame that was created meanwhile may have added it: see `SchemaTracking.analyze`.
+      throw schemas.entry(next).filterNot(_.sourcePath == checkpoint).fold(tracked(entry.version)) {
+        other => shared(other.sourcePath)
+      }
     current = Some((next, recorded))
   }
 
   private def requireAllowed(number: Long, entry: TrackedSchema): Unit =
     schemas.entry(previousNumber(number, entry)).foreach { before =>
       val changes = SchemaChanges.between(before.schema, entry.schema)
-      if (changes.incompatible.nonEmpty) throw schemaChanged(entry.version)
+      if (changes.incompatible.nonEmpty) throw schemaChanged(entry.version, before.version)
       val checkpointId = s"ckpt_${checkpoint.hashCode}"
       val refused = changes.notAllowed(spark, options, entry.version, checkpointId)
       if (refused.nonEmpty) {
@@ -155,19 +157,26 @@ private[stream] final class SchemaTracking private (
     protocol.exists(comparable(_) != comparable(read.protocol)) ||
     metadata.exists(comparable(_) != comparable(read.metadata))
 
-  /** Whether no version from one to another one has files. */
+  /** Whether each version from one to another one changes the definition, and no file. */
   private def isMerged(first: Long, last: Long): Boolean =
     first < last && definitionsFrom(log, first, last).exists(_.version == last)
 
-  private def commitAt(version: Long): CommitFile = log.commitFiles(version, version).next()
+  private def commitAt(version: Long): CommitFile =
+    if (log.hasCommit(version)) log.commitFiles(version, version).next()
+    else
+      throw fail(
+        "DELTAIC_STREAM_DATA_LOST",
+        "version" -> version.toString,
+        "earliest" -> log.earliestCommit.toString
+      )
 
   private def snapshotAt(version: Long): Snapshot = log.at(version)
 
   /** The error if one batch would have rows of different definitions. */
-  def schemaChanged(version: Long): DeltaicThrowable = fail(
+  def schemaChanged(version: Long, readVersion: Long = read.version): DeltaicThrowable = fail(
     "DELTAIC_STREAM_SCHEMA_CHANGED",
     "version" -> version.toString,
-    "readVersion" -> read.version.toString
+    "readVersion" -> readVersion.toString
   )
 
   private def tracked(version: Long) = fail(
@@ -191,6 +200,16 @@ private[spark] object SchemaTracking {
   private val LocationOptions = Seq("schemaTrackingLocation", "schemaLocation")
   private val TrackingId = "streamingSourceTrackingId"
 
+  /** What only writers need of a column, such as the high-water mark of an identity column, which a write changes. */
+  private val ofWriters = ColumnKeys.OfPlans ++ Seq(
+    ColumnKeys.CurrentDefault,
+    ColumnKeys.GenerationExpression,
+    ColumnKeys.IdentityStart,
+    ColumnKeys.IdentityStep,
+    ColumnKeys.IdentityHighWaterMark,
+    ColumnKeys.IdentityAllowExplicitInsert
+  )
+
   /** The number of the entry with which a DataFrame was analyzed, as an option of its relation. */
   private val Number = "deltaic.trackedSchema"
 
@@ -202,21 +221,25 @@ private[spark] object SchemaTracking {
   def location(options: CaseInsensitiveStringMap): Option[String] =
     LocationOptions.flatMap(option => Option(options.get(option))).headOption
 
-  /** The log of a source of a stream. */
+  /**
+   * The log of a source of a stream.
+   *
+   * @param table some version of its table
+   */
   def logOf(
       spark: SparkSession,
-      log: DeltaLog,
+      table: Snapshot,
       options: CaseInsensitiveStringMap
   ): Option[SchemaTrackingLog] = location(options).map { location =>
-    val tableId = log.latest().metadata.id
-    SchemaTrackingLog(spark, log.table, tableId, location, Option(options.get(TrackingId)))
+    val trackingId = Option(options.get(TrackingId))
+    SchemaTrackingLog(spark, table.table, table.metadata.id, location, trackingId)
   }
 
   /**
    * The definition that a DataFrame has, None if none is recorded yet, and the options of its relation.
    *
    * If only definitions change in the versions after the recorded one, the last of them is recorded, so that the query
-   * does not fail at each of them.
+   * does not fail at each of them. Analysis records it, as in delta-spark, because the DataFrame has its columns.
    */
   def analyze(
       log: DeltaLog,
@@ -244,15 +267,19 @@ private[spark] object SchemaTracking {
       options: StreamOptions,
       settings: CaseInsensitiveStringMap,
       checkpoint: String
-  ): Option[SchemaTracking] = logOf(spark, log, settings).map { schemas =>
+  ): Option[SchemaTracking] = logOf(spark, read, settings).map { schemas =>
     if (!isAnalyzed(settings))
       throw new IllegalStateException(s"the tracked schema of ${log.table} was not resolved")
     val number = settings.getLong(Number, -1L)
     new SchemaTracking(spark, log, read, options, schemas, number, checkpoint)
   }
 
+  /** The number of the entry before one, or its own if it is the first: a stream may have read rows with that one. */
   private def previousNumber(number: Long, entry: TrackedSchema): Long =
-    entry.previous.getOrElse(number - 1)
+    entry.previous.getOrElse(number - 1) match {
+      case before if before < 0 => number
+      case before => before
+    }
 
   private def merged(log: DeltaLog, entry: TrackedSchema, last: Long): Option[TrackedSchema] = {
     val commits = definitionsFrom(log, entry.version, last).toVector
@@ -289,7 +316,10 @@ private[spark] object SchemaTracking {
   )
 
   private def comparable(metadata: Metadata): Any = (
-    DataType.fromJson(metadata.schemaString).asInstanceOf[StructType],
+    ColumnKeys.without(
+      ofWriters,
+      DataType.fromJson(metadata.schemaString).asInstanceOf[StructType]
+    ),
     metadata.partitionColumns,
     metadata.configuration.filter { case (key, _) => key.startsWith("delta.") }
   )

@@ -187,7 +187,7 @@ private[stream] final class StreamedItems[A](
     val found =
       if (following.version == version && following.commits.hasNext && mayFollow(version))
         following.commits
-      else held(content.commits(firstHeld(version), last))
+      else failIfMissing(content.commits(firstAvailable(version), last))
     // An iterator that has failed is not used again.
     following = Following.none
     found.nextOption().map { commit =>
@@ -214,7 +214,7 @@ private[stream] final class StreamedItems[A](
   }
 
   /** The first of these commits that is still in the log. */
-  private def firstHeld(version: Long): Long =
+  private def firstAvailable(version: Long): Long =
     if (log.hasCommit(version)) version
     else {
       val earliest = log.earliestCommit
@@ -230,7 +230,7 @@ private[stream] final class StreamedItems[A](
     }
 
   /** Log cleanup may run while commits are read. */
-  private def held(found: Iterator[(CommitFile, Long)]): Iterator[(CommitFile, Long)] =
+  private def failIfMissing(found: Iterator[(CommitFile, Long)]): Iterator[(CommitFile, Long)] =
     new Iterator[(CommitFile, Long)] {
       override def hasNext: Boolean = found.hasNext
       override def next(): (CommitFile, Long) =

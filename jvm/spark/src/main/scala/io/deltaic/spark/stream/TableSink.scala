@@ -133,10 +133,14 @@ private[spark] object TableSink {
   }
 }
 
-/** The sink of `writeStream.start(path)`, until a rule replaces it by the table. */
-private[spark] final class PathSink(val table: TableSink) extends Sink {
+/**
+ * The sink of `writeStream.start(path)`, until a rule replaces it by the table. Spark starts a query with a continuous
+ * trigger only for a sink that supports V2 writes; the table refuses it then.
+ */
+private[spark] final class PathSink(val table: TableSink) extends Sink with SupportsWrite {
 
-  /** Called only in a session without the rule. */
+  override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = throw table.unplanned
+
   override def addBatch(batchId: Long, data: DataFrame): Unit = throw table.unplanned
 
   override def toString: String = table.toString

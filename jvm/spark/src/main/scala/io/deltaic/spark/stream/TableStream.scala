@@ -48,9 +48,9 @@ private[spark] final class TableStream[A] private (
   /** The items that [[latestOffset]] has found. The next batch reads them, and may be planned several times. */
   private var found: Option[FoundBatch[A]] = None
 
-  override def initialOffset(): StreamOffset = begins
+  override def initialOffset(): StreamOffset = initial
 
-  private lazy val begins: StreamOffset = {
+  private lazy val initial: StreamOffset = {
     requireExtension()
     val offset =
       deserializeOffset(new StartFile(spark, checkpoint).offsetFor(options.start)(start.json()))
@@ -61,8 +61,8 @@ private[spark] final class TableStream[A] private (
   private def requireExtension(): Unit = table.requireExtension("a streamed read")
 
   private def start: StreamOffset = options.start match {
-    case StreamStart.Everything => StreamOffset.ofSnapshot(tableId, log.latest().version)
-    case StreamStart.Latest => StreamOffset.ofCommit(tableId, log.latest().version + 1)
+    case StreamStart.Everything => StreamOffset.ofSnapshot(tableId, newest)
+    case StreamStart.Latest => StreamOffset.ofCommit(tableId, newest + 1)
     case StreamStart.Version(version) =>
       val latest = log.latest().version
       if (version > latest)
@@ -75,6 +75,8 @@ private[spark] final class TableStream[A] private (
       StreamOffset.ofCommit(tableId, version)
     case StreamStart.Time(timestamp) => StreamOffset.ofCommit(tableId, versionFrom(timestamp))
   }
+
+  private def newest: Long = bound.getOrElse(log.latest().version)
 
   /** The first version committed at that time or after. */
   private def versionFrom(timestamp: String): Long = {
@@ -115,8 +117,11 @@ private[spark] final class TableStream[A] private (
     if (tracking.isDefined && start.index == StreamOffset.SchemaChange)
       // Spark commits a batch when it finds another one after it.
       start.copy(index = StreamOffset.AfterSchemaChange)
-    else if (start.isAtSchemaChange && tracking.exists(_.isPending(start.version))) null
-    else endOfNext(start, bound.getOrElse(latest.version), AdmissionLimits.of(limit))
+    else {
+      // A query that ended right after it had planned the batch after the change has not recorded the change.
+      if (start.isAtSchemaChange) tracking.foreach(_.recordChange(start.version))
+      endOfNext(start, bound.getOrElse(latest.version), AdmissionLimits.of(limit))
+    }
   }
 
   private def endOfNext(start: StreamOffset, last: Long, limits: AdmissionLimits): StreamOffset = {
@@ -160,7 +165,7 @@ private[spark] final class TableStream[A] private (
       endOffset: Offset
   ): StreamContent.Builder = {
     val end = offsetOf(endOffset)
-    val start = whereBegun(offsetOf(startOffset), end)
+    val start = initialOffsetOf(offsetOf(startOffset), end)
     if (start.isAfter(end))
       throw DeltaicException(
         "DELTAIC_STREAM_CHECKPOINT_INCOMPATIBLE",
@@ -195,7 +200,7 @@ private[spark] final class TableStream[A] private (
    * An engine that does not record the initial offset of a stream has started with the snapshot
    * that contains the end of the first batch, or with the one right before it.
    */
-  private def whereBegun(start: StreamOffset, end: StreamOffset): StreamOffset = {
+  private def initialOffsetOf(start: StreamOffset, end: StreamOffset): StreamOffset = {
     val latestStart = if (end.inSnapshot) end.version else end.version - 1
     val tooLate = start.version > latestStart || (end.inSnapshot && start.version != end.version)
     if (start.inSnapshot && tooLate) start.copy(version = latestStart) else start

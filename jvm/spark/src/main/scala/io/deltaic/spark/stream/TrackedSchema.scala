@@ -1,6 +1,7 @@
 package io.deltaic.spark.stream
 
 import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.core.JsonProcessingException
 import com.fasterxml.jackson.databind.JsonNode
@@ -94,7 +95,7 @@ private[spark] object TrackedSchema {
     TrackedSchema(
       tableId = field("tableId").asText,
       version = field("deltaCommitVersion").asLong,
-      schemaString = field("dataSchemaJson").asText,
+      schemaString = parse(field("dataSchemaJson").asText).json,
       partitionColumns = parse(field("partitionSchemaJson").asText).fieldNames.toSeq,
       configuration = optional(node, "tableConfigurations").map { properties =>
         properties.properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
@@ -117,7 +118,7 @@ private[spark] object TrackedSchema {
 
   private def parse(schema: String): StructType =
     try DataType.fromJson(schema).asInstanceOf[StructType]
-    catch { case e: RuntimeException => malformed(s"a schema cannot be parsed: ${e.getMessage}") }
+    catch { case NonFatal(e) => malformed(s"a schema cannot be parsed: ${e.getMessage}") }
 
   private def malformed(reason: String): Nothing = throw new IllegalArgumentException(reason)
 }

@@ -5,6 +5,10 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.deltaic.BatchOfStream
 import org.apache.spark.sql.execution.datasources.v2.{LeafV2CommandExec, V2CommandExec}
+import org.apache.spark.sql.execution.streaming.operators.stateful.{
+  EventTimeWatermarkExec,
+  StateStoreWriter
+}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 
 import io.deltaic.spark.commit.reads.ReadRecordingWrite
@@ -37,8 +41,9 @@ private[spark] final case class SkippedWriteExec(write: IdempotentWrite) extends
 }
 
 /**
- * A batch of a stream that is not run. Its query stays in the plan, since Spark compares the operators with state with
- * those of the checkpoint. Their state of the batch was stored before the batch was committed.
+ * A batch of a stream whose rows are not written again. Its query stays in the plan, since Spark compares the operators
+ * with state with those of the checkpoint. With state or a watermark, it runs, as in any batch that Spark repeats: Spark
+ * collects the checkpoints of the state and the times of events from its tasks.
  */
 private[spark] final case class SkippedBatchExec(write: IdempotentWrite, child: SparkPlan)
     extends V2CommandExec
@@ -47,7 +52,13 @@ private[spark] final case class SkippedBatchExec(write: IdempotentWrite, child: 
 
   override protected def run(): Seq[InternalRow] = {
     write.skip()
+    if (hasState) child.execute().foreach(_ => ())
     Nil
+  }
+
+  private def hasState: Boolean = child.exists {
+    case _: StateStoreWriter | _: EventTimeWatermarkExec => true
+    case _ => false
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): SkippedBatchExec =

@@ -18,7 +18,8 @@ import io.deltaic.spark.stream.{SchemaTracking, SchemaTrackingLog}
 import io.deltaic.spark.util.{SessionSettings, TableWithSchema}
 
 /**
- * Gives a source of a stream the columns that its schema tracking log has recorded.
+ * Gives a source of a stream the columns that its schema tracking log has recorded. It may add an entry to that log: see
+ * [[SchemaTracking.analyze]].
  *
  * {{{
  *   StreamingRelationV2 t [a, b]   =>   StreamingRelationV2 t [a, c]
@@ -43,7 +44,7 @@ private[spark] final case class ResolveTrackedSchemas(spark: SparkSession)
   private def inSource(plan: LogicalPlan): LogicalPlan = plan match {
     case alias: SubqueryAlias => alias.copy(child = inSource(alias.child))
     case Source(stream, log, options) if !SchemaTracking.isAnalyzed(options) =>
-      SchemaTracking.logOf(spark, log, options).fold(plan)(tracked(stream, log, _))
+      SchemaTracking.logOf(spark, log.latest(), options).fold(plan)(tracked(stream, log, _))
     case _ => plan
   }
 
@@ -74,7 +75,7 @@ private[spark] final case class ResolveTrackedSchemas(spark: SparkSession)
 
   private def requireOwnLocations(write: WriteToStream): Unit = {
     val sources = write.inputQuery.collect { case Source(stream, log, options) =>
-      SchemaTracking.logOf(spark, log, options).map((stream, log, options, _))
+      SchemaTracking.logOf(spark, log.latest(), options).map((stream, log, options, _))
     }.flatten
     sources.foreach { case (_, log, options, _) => requireInCheckpoint(write, log, options) }
     sources.groupBy(_._4.toString).values.filter(_.map(_._1).distinct.size > 1).foreach { same =>

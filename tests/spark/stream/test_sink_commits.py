@@ -1,0 +1,220 @@
+"""Batches that are committed while others commit, and batches that run again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from deltaic import DeltaTable
+from tests.support import log
+from tests.support.interleave import committed_meanwhile
+from tests.support.streams import stream_of, write_stream
+from tests.support.table_builder import append_file, build_table, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+SCHEMA = "id INT, n INT"
+
+
+@pytest.fixture
+def source(spark: SparkSession, tmp_path: Path) -> str:
+    path = str(tmp_path / "source")
+    build_table(spark, path, SCHEMA, [[(7, 0)]])
+    return path
+
+
+def jobs_of(spark: SparkSession, query: StreamingQuery) -> dict[int, str]:
+    """The jobs of a run of a query, with their descriptions."""
+    scala = spark.sparkContext._jsc.sc()
+    scala.listenerBus().waitUntilEmpty()
+    jobs = scala.statusStore().jobsList(None)
+    return {
+        job.jobId(): job.description().get()
+        for job in (jobs.apply(i) for i in range(jobs.size()))
+        if job.jobGroup().isDefined() and job.jobGroup().get() == str(query.runId)
+    }
+
+
+#: What happens beside a batch, and the rows that it leaves of (1, 0), (2, 0).
+BESIDE: dict[str, tuple[str, list[tuple[int, int]]]] = {
+    "INSERT": ("INSERT INTO {t} VALUES (3, 0)", [(1, 0), (2, 0), (3, 0)]),
+    "DELETE": ("DELETE FROM {t} WHERE id = 1", [(2, 0)]),
+    "UPDATE": ("UPDATE {t} SET n = 5 WHERE id = 1", [(1, 5), (2, 0)]),
+    "MERGE": (
+        "MERGE INTO {t} t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        [(2, 0)],
+    ),
+    "OPTIMIZE": ("OPTIMIZE {t}", [(1, 0), (2, 0)]),
+}
+
+
+@pytest.mark.parametrize("other", BESIDE)
+def test_batch_that_lost_a_race_is_committed_without_another_job(
+    spark: SparkSession, source: str, table: str, tmp_path: Path, other: str
+) -> None:
+    text, left = BESIDE[other]
+
+    def write(target: str) -> tuple[int, int]:
+        """The jobs of a batch, and how many commits came between its snapshot and its own."""
+        query = write_stream(stream_of(spark, source), target, tmp_path / f"{Path(target).name}.c")
+        info = log.commit_info(target)
+        assert info["operation"] == "STREAMING UPDATE"
+        # The statement beside runs on the thread of the query, and so do its jobs.
+        jobs = [text for text in jobs_of(spark, query).values() if "STREAMING UPDATE" in text]
+        return len(jobs), log.newest(target) - info["readVersion"] - 1
+
+    targets = [f"{table} alone", f"{table} beside"]
+    for target in targets:
+        build_table(spark, target, SCHEMA, [[(1, 0)], [(2, 0)]])
+    alone, between = write(targets[0])
+    assert between == 0 and alone > 0
+    with committed_meanwhile(lambda: spark.sql(text.format(t=f"delta.`{targets[1]}`"))):
+        beside, _ = write(targets[1])
+    assert beside == alone
+    assert log.newest(targets[1]) == 2
+    assert rows_of(spark, targets[1]) == [*left, (7, 0)]
+
+
+@pytest.mark.parametrize("other", BESIDE)
+def test_batch_beside_a_statement_does_not_conflict(
+    spark: SparkSession, source: str, table: str, tmp_path: Path, other: str
+) -> None:
+    text, left = BESIDE[other]
+    build_table(spark, table, SCHEMA, [[(1, 0)], [(2, 0)]])
+    df = stream_of(spark, source)
+    with committed_meanwhile(lambda: write_stream(df, table, tmp_path / "checkpoint")):
+        spark.sql(text.format(t=f"delta.`{table}`"))
+    assert rows_of(spark, table) == [*left, (7, 0)]
+    assert log.newest(table) == 2
+
+
+def test_two_queries_into_one_table_do_not_conflict(
+    spark: SparkSession, source: str, table: str, tmp_path: Path
+) -> None:
+    build_table(spark, table, SCHEMA, [[(1, 0)]])
+    df = stream_of(spark, source)
+    with committed_meanwhile(lambda: write_stream(df, table, tmp_path / "one")):
+        write_stream(df, table, tmp_path / "two")
+    assert rows_of(spark, table) == [(1, 0), (7, 0), (7, 0)]
+    ids = {log.actions(table, version, "txn")[0]["appId"] for version in (1, 2)}
+    assert len(ids) == 2
+
+
+def test_batch_that_another_run_commits_meanwhile_is_written_once(
+    spark: SparkSession, source: str, table: str, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    df = stream_of(spark, source)
+    query = write_stream(df, table, checkpoint)
+    append_file(spark, source, SCHEMA, [(8, 0)])
+
+    def other_run() -> None:
+        rows = spark.createDataFrame([(8, 0)], SCHEMA).write.format("delta").mode("append")
+        rows.option("txnAppId", str(query.id)).option("txnVersion", 1).save(table)
+
+    with (
+        pytest.raises(PySparkException, match="CONCURRENT_TRANSACTION"),
+        committed_meanwhile(other_run),
+    ):
+        write_stream(df, table, checkpoint)
+    write_stream(df, table, checkpoint)
+    assert rows_of(spark, table) == [(7, 0), (8, 0)]
+    assert log.newest(table) == 1
+
+
+def test_batches_older_than_the_recorded_one_are_skipped(
+    spark: SparkSession, source: str, table: str, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    for n in (8, 9):
+        append_file(spark, source, SCHEMA, [(n, 0)])
+    df = stream_of(spark, source, maxFilesPerTrigger=1, startingVersion=0)
+    write_stream(df, table, checkpoint)
+    assert log.newest(table) == 2
+    for batch in (1, 2):
+        (checkpoint / "commits" / str(batch)).unlink()
+        (checkpoint / "commits" / f".{batch}.crc").unlink()
+    (checkpoint / "offsets" / "2").unlink()
+    (checkpoint / "offsets" / ".2.crc").unlink()
+    write_stream(df, table, checkpoint)
+    assert log.newest(table) == 2
+    assert rows_of(spark, table) == [(7, 0), (8, 0), (9, 0)]
+
+
+def test_jobs_are_described_by_query_batch_and_phase(
+    spark: SparkSession, source: str, table: str, tmp_path: Path
+) -> None:
+    append_file(spark, source, SCHEMA, [(8, 0)])
+    df = stream_of(spark, source, maxFilesPerTrigger=1, startingVersion=0)
+    writer = df.writeStream.format("delta").queryName("copy of the source")
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.trigger(availableNow=True).start(table)
+    query.awaitTermination()
+    descriptions = list(jobs_of(spark, query).values())
+    for batch in (0, 1):
+        found = [text for text in descriptions if f"batch = {batch}" in text]
+        assert found, descriptions
+        for text in found:
+            assert "copy of the source" in text
+            assert f"deltaic STREAMING UPDATE: write the rows, file:{table}" in text
+    assert all(text.count("batch = ") == 1 for text in descriptions)
+
+
+def increment(spark: SparkSession, table: str) -> dict[str, Callable[[Any, int], None]]:
+    """Ways to count the rows of a batch once; each would count them again in another run."""
+
+    def by_builder(batch: DataFrame, number: int) -> None:
+        target = DeltaTable.forPath(batch.sparkSession, table).alias("t")
+        merge = target.merge(batch.alias("s"), "t.id = s.id").whenMatchedUpdate(
+            set={"n": "t.n + 1"}
+        )
+        merge.idempotent("count", number).execute()
+
+    def by_settings(batch: DataFrame, number: int) -> None:
+        session = batch.sparkSession
+        session.conf.set("spark.databricks.delta.write.txnAppId", "count")
+        session.conf.set("spark.databricks.delta.write.txnVersion", str(number))
+        batch.createOrReplaceTempView("batch")
+        session.sql(
+            f"MERGE INTO delta.`{table}` t USING batch s ON t.id = s.id"
+            " WHEN MATCHED THEN UPDATE SET n = t.n + 1"
+        )
+
+    def by_write(batch: DataFrame, number: int) -> None:
+        rows = batch.write.format("delta").mode("append")
+        rows.option("txnAppId", "count").option("txnVersion", number).save(table)
+
+    return {"builder": by_builder, "settings": by_settings, "write": by_write}
+
+
+@pytest.mark.parametrize("way", ["builder", "settings", "write"])
+def test_batch_that_runs_again_is_merged_once(
+    spark: SparkSession, source: str, table: str, tmp_path: Path, way: str
+) -> None:
+    build_table(spark, table, SCHEMA, [[(7, 0)], [(8, 0)]])
+    append_file(spark, source, SCHEMA, [(8, 0)])
+    checkpoint = tmp_path / "checkpoint"
+
+    def run() -> None:
+        df = stream_of(spark, source, maxFilesPerTrigger=1, startingVersion=0)
+        writer = df.writeStream.foreachBatch(increment(spark, table)[way])
+        writer = writer.option("checkpointLocation", str(checkpoint))
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    run()
+    expected = [(7, 0), (7, 0), (8, 0), (8, 0)] if way == "write" else [(7, 1), (8, 1)]
+    assert rows_of(spark, table) == expected
+    (checkpoint / "commits" / "1").unlink()
+    (checkpoint / "commits" / ".1.crc").unlink()
+    run()
+    assert rows_of(spark, table) == expected
+    shutil.rmtree(checkpoint)
+    run()
+    assert rows_of(spark, table) == expected
