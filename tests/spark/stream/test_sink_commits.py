@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
 
 from deltaic import DeltaTable
 from tests.support import log
@@ -146,6 +148,41 @@ def test_batches_older_than_the_recorded_one_are_skipped(
     write_stream(df, table, checkpoint)
     assert log.newest(table) == 2
     assert rows_of(spark, table) == [(7, 0), (8, 0), (9, 0)]
+
+
+def test_query_with_state_goes_on_after_a_batch_that_is_skipped(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    source = str(tmp_path / "events")
+    schema = "at TIMESTAMP, id INT"
+
+    def event(minute: int) -> tuple[datetime, int]:
+        return datetime(2026, 1, 1, minute // 60, minute % 60), minute
+
+    build_table(spark, source, schema, [[event(1)]])
+    append_file(spark, source, schema, [event(2), event(25)])
+
+    def counts() -> DataFrame:
+        events = stream_of(spark, source, maxFilesPerTrigger=1, startingVersion=0)
+        events = events.withWatermark("at", "5 minutes")
+        windows = events.groupBy(F.window("at", "10 minutes")).count()
+        return windows.selectExpr("window.start AS start", "count")
+
+    queries = {f"{table} {name}": tmp_path / f"query {name}" for name in ("killed", "whole")}
+    for target, checkpoint in queries.items():
+        write_stream(counts(), target, checkpoint)
+    killed = tmp_path / "query killed"
+    last = max(int(f.name) for f in (killed / "commits").iterdir() if f.name.isdigit())
+    for name in (str(last), f".{last}.crc"):
+        (killed / "commits" / name).unlink()
+    write_stream(counts(), f"{table} killed", killed)
+    append_file(spark, source, schema, [event(31), event(59)])
+    for target, checkpoint in queries.items():
+        write_stream(counts(), target, checkpoint)
+    expected = [(datetime(2026, 1, 1, 0, 0), 2), (datetime(2026, 1, 1, 0, 20), 1)]
+    found = {target: rows_of(spark, target) for target in queries}
+    assert found[f"{table} whole"][:2] == expected
+    assert found[f"{table} killed"] == found[f"{table} whole"]
 
 
 def test_jobs_are_described_by_query_batch_and_phase(
