@@ -220,9 +220,8 @@ class StreamLongRun(Scenario):
         rows = lab.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100)
         writer = rows.option("numPartitions", 1).load().writeStream.format(lab.engine.source)
         writer = writer.option("delta.autoOptimize.autoCompact", "true").option("path", path)
-        query = (
-            writer.option("checkpointLocation", checkpoint).trigger(processingTime="0 seconds").start()
-        )
+        writer = writer.option("checkpointLocation", checkpoint)
+        query = writer.trigger(processingTime="0 seconds").start()
         _wait_for(query, 2 * share)
         early_heap = lab.heap_bytes()
         _wait_for(query, count)
