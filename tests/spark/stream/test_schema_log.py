@@ -188,3 +188,15 @@ def test_two_sources_that_change_at_once_are_both_recorded(
     for _ in tables:
         assert TRACKED in failure_of(both(), checkpoint)
     assert run_stream(both(), checkpoint) == [[(2, "b", 20)] * 2]
+
+
+def test_older_version_is_refused_with_a_recorded_schema_too(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    from deltaic.exceptions import DeltaError
+
+    mapped(spark, table)
+    checkpoint = tmp_path / "checkpoint"
+    read_to_the_end(spark, table, checkpoint)
+    with pytest.raises(DeltaError, match="a stream of the older version 0 is not supported"):
+        tracked(spark, table, checkpoint, versionAsOf=0)

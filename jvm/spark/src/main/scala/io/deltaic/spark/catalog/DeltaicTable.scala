@@ -276,6 +276,7 @@ private[spark] class DeltaicTable(
   /** The source of a stream, with the tracked definition of the table. */
   def trackedAs(definition: Snapshot): DeltaicTable = {
     requireWhole()
+    tableVersion.requireNoTimeTravel("a stream")
     new DeltaicTable(spark, TableVersion.tracked(log, definition), displayName)
   }
 
