@@ -10,6 +10,7 @@ import pytest
 
 from tests.support import log
 from tests.support.change_feed import changes
+from tests.support.streams import run_in_either
 from tests.support.table_builder import append_file, build_table
 
 if TYPE_CHECKING:
@@ -44,12 +45,6 @@ result = found
 STOPS = [("snapshot", 2, 0), ("snapshot", 8, 0), ("snapshot", 2, 1), ("commit", 2, 1)]
 
 
-def run_here(spark: SparkSession, **arguments: Any) -> list[list[list[int]]]:
-    names: dict[str, Any] = {"spark": spark, **arguments}
-    exec(PROGRAM, names)  # the same text that the peer runs
-    return names["result"]  # type: ignore[no-any-return]
-
-
 @pytest.mark.parametrize(("where", "files", "stop_after"), STOPS)
 @pytest.mark.parametrize("first", ["ours", "theirs"])
 def test_each_engine_goes_on_where_the_other_stopped(
@@ -65,9 +60,7 @@ def test_each_engine_goes_on_where_the_other_stopped(
     def run(engine: str, stop_after: int | None) -> list[list[list[int]]]:
         arguments = {"path": table, "checkpoint": checkpoint, "files": files, "options": {}}
         arguments["stop_after"] = stop_after
-        if engine == "ours":
-            return run_here(spark, **arguments)
-        return delta_spark.run(PROGRAM, **arguments)  # type: ignore[no-any-return]
+        return run_in_either(spark, delta_spark, engine, PROGRAM, **arguments)  # type: ignore[no-any-return]
 
     checkpoint = str(tmp_path / "checkpoint")
     second = "theirs" if first == "ours" else "ours"
@@ -105,10 +98,7 @@ def test_each_engine_goes_on_with_the_changes_that_the_other_has_not_read(
         options = {"readChangeFeed": "true", **start}
         arguments = {"path": table, "checkpoint": checkpoint, "files": 2, "options": options}
         arguments["stop_after"] = stop_after
-        if engine == "ours":
-            found = run_here(spark, **arguments)
-        else:
-            found = delta_spark.run(PROGRAM, **arguments)
+        found = run_in_either(spark, delta_spark, engine, PROGRAM, **arguments)
         return [[row[:3] for row in batch] for batch in found]
 
     checkpoint = str(tmp_path / "checkpoint")

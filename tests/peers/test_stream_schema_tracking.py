@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.streams import run_in_either
 from tests.support.table_builder import build_table
+from tests.support.tracked_streams import entries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,18 +48,6 @@ CHANGES = [
 ]
 
 
-def run(
-    spark: SparkSession, delta_spark: SparkProcess, engine: str, **arguments: Any
-) -> tuple[list[list[Any]], str | None]:
-    if engine == "theirs":
-        found, failure = delta_spark.run(PROGRAM, **arguments)
-    else:
-        names: dict[str, Any] = {"spark": spark, **arguments}
-        exec(PROGRAM, names)  # the same text that the peer runs
-        found, failure = names["result"]
-    return found, failure
-
-
 @pytest.mark.parametrize("feed", [False, True], ids=["rows", "changes"])
 @pytest.mark.parametrize("first", ["ours", "theirs"])
 def test_engines_take_turns_at_each_start(
@@ -89,7 +78,7 @@ def test_engines_take_turns_at_each_start(
     engines = [first, "theirs" if first == "ours" else "ours"]
     found: list[list[Any]] = []
     for turn in range(15):
-        rows, failure = run(spark, delta_spark, engines[turn % 2], **arguments)
+        rows, failure = run_in_either(spark, delta_spark, engines[turn % 2], PROGRAM, **arguments)
         found += rows
         if failure is None:
             break
@@ -97,12 +86,10 @@ def test_engines_take_turns_at_each_start(
     read = [[c[: len(c) - 3] if feed else c, r[: len(c) - 3] if feed else r] for c, r in found]
     assert read == expected
     assert turn == 1 + len(CHANGES), "each change fails one run"
-    (log,) = checkpoint.glob("_schema_log_*")
-    files = sorted((f for f in log.iterdir() if f.name.isdigit()), key=lambda f: int(f.name))
-    entries = [json.loads(f.read_text(encoding="utf-8").split("\n")[1]) for f in files]
-    assert [entry["deltaCommitVersion"] for entry in entries] == [0, 1, 3, 5, 7]
-    assert len({frozenset(entry) for entry in entries}) == 1, "entries have the same fields"
-    paths = {entry["sourceMetadataPath"] for entry in entries}
+    recorded = entries(checkpoint)
+    assert [entry["deltaCommitVersion"] for entry in recorded] == [0, 1, 3, 5, 7]
+    assert len({frozenset(entry) for entry in recorded}) == 1, "entries have the same fields"
+    paths = {entry["sourceMetadataPath"] for entry in recorded}
     assert len(paths) == 1 and paths.pop().endswith(f"{checkpoint}/sources/0")
 
 
@@ -112,14 +99,17 @@ def test_settings_of_one_source_have_the_same_names(
     arguments = {"path": table, "checkpoint": str(tmp_path / "checkpoint"), "options": {}}
     properties = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
     build_table(spark, table, "id INT, v STRING", [[(1, "a")]], properties=properties)
-    assert run(spark, delta_spark, "ours", **arguments) == ([[["id", "v"], [1, "a"]]], None)
+    assert run_in_either(spark, delta_spark, "ours", PROGRAM, **arguments) == [
+        [[["id", "v"], [1, "a"]]],
+        None,
+    ]
     for change in ("RENAME COLUMN v TO w", "ALTER COLUMN id TYPE BIGINT"):
         spark.sql(f"ALTER TABLE delta.`{table}` {change}")
-    _, changed = run(spark, delta_spark, "ours", **arguments)
+    _, changed = run_in_either(spark, delta_spark, "ours", PROGRAM, **arguments)
     assert changed is not None and "DELTAIC_STREAM_SCHEMA_TRACKED" in changed
     names = []
     for engine in ("theirs", "ours"):
-        _, failure = run(spark, delta_spark, engine, **arguments)
+        _, failure = run_in_either(spark, delta_spark, engine, PROGRAM, **arguments)
         assert failure is not None
         assert "allowSourceColumnRename" in failure and "allowSourceColumnTypeChange" in failure
         names.append(set(re.findall(r"ckpt_-?\d+", failure)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support import log
 from tests.support.delta_rs import by_query
+from tests.support.streams import forget_batch, last_batch, run_in_either
 from tests.support.table_builder import append_file, build_table, in_order
 
 if TYPE_CHECKING:
@@ -31,12 +32,6 @@ result = str(query.id)
 """
 
 
-def run_here(spark: SparkSession, **arguments: Any) -> str:
-    names: dict[str, Any] = {"spark": spark, **arguments}
-    exec(PROGRAM, names)  # the same text that the peer runs
-    return str(names["result"])
-
-
 @pytest.mark.parametrize("mode", ["append", "complete"])
 @pytest.mark.parametrize("first", ["ours", "theirs"])
 def test_each_engine_goes_on_with_a_query_of_the_other(
@@ -49,15 +44,14 @@ def test_each_engine_goes_on_with_a_query_of_the_other(
 ) -> None:
     source, checkpoint = str(tmp_path / "source"), tmp_path / "checkpoint"
     arguments = {"table": table, "source": source, "mode": mode, "checkpoint": str(checkpoint)}
-    ours = partial(run_here, spark, **arguments)
-    theirs = partial(delta_spark.run, PROGRAM, **arguments)
-    engines = [ours, theirs] if first == "ours" else [theirs, ours]
+    names = ["ours", "theirs"] if first == "ours" else ["theirs", "ours"]
+    engines = [
+        partial(run_in_either, spark, delta_spark, name, PROGRAM, **arguments) for name in names
+    ]
     build_table(spark, source, "id INT, v STRING", [[(1, "a")], [(2, "b")]])
     queries = {engines[0]()}
     # The commit of the table is there, that of the query is lost: the next run begins with it.
-    last = max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
-    for path in (checkpoint / "commits").glob(f"*{last}*"):
-        path.unlink()
+    forget_batch(checkpoint, last_batch(checkpoint))
     versions = log.versions(table)
     queries.add(engines[1]())
     assert log.versions(table) == versions, "the batch was written again"

@@ -43,6 +43,19 @@ def _started(spark: SparkSession, action: Callable[[], Any]) -> list[int]:
     return context.statusTracker().getJobIdsForGroup(group)
 
 
+def job_descriptions(spark: SparkSession, group: str) -> list[str]:
+    """Return what the jobs of a group are called, in their order; ``nothing`` without a name."""
+    scala = spark.sparkContext._jsc.sc()
+    scala.listenerBus().waitUntilEmpty()
+    jobs = scala.statusStore().jobsList(None)
+    names = {}
+    for job in (jobs.apply(i) for i in range(jobs.size())):
+        if job.jobGroup().isDefined() and job.jobGroup().get() == group:
+            described = job.description()
+            names[job.jobId()] = described.get() if described.isDefined() else "nothing"
+    return [name for _, name in sorted(names.items())]
+
+
 def failures_of_cancelled(
     spark: SparkSession, group: str, action: Callable[[], Any], has_begun: Callable[[], bool]
 ) -> list[BaseException]:

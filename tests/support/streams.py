@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from tests.support.spark_process import SparkProcess
+
 
 def stream_of(spark: SparkSession, path: str, **options: Any) -> DataFrame:
     reader = spark.readStream.format("delta")
@@ -42,6 +44,29 @@ def run_stream(
     finally:
         query.stop()
     return batches
+
+
+def run_in_either(
+    spark: SparkSession, peer: SparkProcess, engine: str, program: str, **arguments: Any
+) -> Any:
+    """Run the text of a program here (``ours``) or in another engine; return its `result`."""
+    if engine != "ours":
+        return peer.run(program, **arguments)
+    names: dict[str, Any] = {"spark": spark, **arguments}
+    exec(program, names)
+    return names["result"]
+
+
+def forget_batch(checkpoint: Path, batch: int) -> None:
+    """Delete the commit of a query for a batch, as if the query had been killed before it."""
+    commits = checkpoint / "commits"
+    (commits / str(batch)).unlink()
+    (commits / f".{batch}.crc").unlink(missing_ok=True)
+
+
+def last_batch(checkpoint: Path) -> int:
+    """Return the number of the last batch that a query has committed."""
+    return max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
 
 
 def write_stream(

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
-from tests.support.jobs import jobs_of
+from tests.support.jobs import job_descriptions, jobs_of
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table
 from tests.support.vacuumed import UNCHECKED, backdate, table_of_many_files
@@ -29,14 +29,7 @@ def described(spark: SparkSession, action: Callable[[], Any]) -> list[str]:
         action()
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-    context._jsc.sc().listenerBus().waitUntilEmpty()
-    jobs = context._jsc.sc().statusStore().jobsList(None)
-    names = {}
-    for job in (jobs.apply(i) for i in range(jobs.size())):
-        if job.jobGroup().isDefined() and job.jobGroup().get() == group:
-            described = job.description()
-            names[job.jobId()] = described.get() if described.isDefined() else "nothing"
-    return list(dict.fromkeys(name for _, name in sorted(names.items())))
+    return list(dict.fromkeys(job_descriptions(spark, group)))
 
 
 def of_operation(table: str, operation: str, *phases: str) -> list[str]:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from deltaic.tables import DeltaTable
 from tests.support import log
-from tests.support.streams import stream_of, write_stream
+from tests.support.streams import forget_batch, stream_of, write_stream
 from tests.support.table_builder import append_file, build_table, in_order
 
 if TYPE_CHECKING:
@@ -311,8 +311,7 @@ def test_batch_that_was_committed_is_not_written_again(
     """As after a kill between the commit of the table and that of the stream."""
     df = one_by_one(spark, source)
     write_stream(df, table, checkpoint)
-    (checkpoint / "commits" / "2").unlink()
-    (checkpoint / "commits" / ".2.crc").unlink(missing_ok=True)
+    forget_batch(checkpoint, 2)
     write_stream(df, table, checkpoint)
     assert log.versions(table) == [0, 1, 2]
     append_file(spark, source, "id INT, v STRING", [(5, "e")])

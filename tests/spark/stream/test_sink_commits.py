@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from deltaic import DeltaTable
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
-from tests.support.streams import stream_of, write_stream
+from tests.support.jobs import job_descriptions
+from tests.support.streams import forget_batch, last_batch, stream_of, write_stream
 from tests.support.table_builder import append_file, build_table, rows_of
 
 if TYPE_CHECKING:
@@ -32,16 +33,9 @@ def source(spark: SparkSession, tmp_path: Path) -> str:
     return path
 
 
-def jobs_of(spark: SparkSession, query: StreamingQuery) -> dict[int, str]:
-    """The jobs of a run of a query, with their descriptions."""
-    scala = spark.sparkContext._jsc.sc()
-    scala.listenerBus().waitUntilEmpty()
-    jobs = scala.statusStore().jobsList(None)
-    return {
-        job.jobId(): job.description().get()
-        for job in (jobs.apply(i) for i in range(jobs.size()))
-        if job.jobGroup().isDefined() and job.jobGroup().get() == str(query.runId)
-    }
+def jobs_of(spark: SparkSession, query: StreamingQuery) -> list[str]:
+    """What the jobs of a run of a query are called."""
+    return job_descriptions(spark, str(query.runId))
 
 
 #: What happens beside a batch, and the rows that it leaves of (1, 0), (2, 0).
@@ -69,7 +63,7 @@ def test_batch_that_lost_a_race_is_committed_without_another_job(
         info = log.commit_info(target)
         assert info["operation"] == "STREAMING UPDATE"
         # The statement beside runs on the thread of the query, and so do its jobs.
-        jobs = [text for text in jobs_of(spark, query).values() if "STREAMING UPDATE" in text]
+        jobs = [text for text in jobs_of(spark, query) if "STREAMING UPDATE" in text]
         return len(jobs), log.newest(target) - info["readVersion"] - 1
 
     targets = [f"{table} alone", f"{table} beside"]
@@ -141,8 +135,7 @@ def test_batches_older_than_the_recorded_one_are_skipped(
     write_stream(df, table, checkpoint)
     assert log.newest(table) == 2
     for batch in (1, 2):
-        (checkpoint / "commits" / str(batch)).unlink()
-        (checkpoint / "commits" / f".{batch}.crc").unlink()
+        forget_batch(checkpoint, batch)
     (checkpoint / "offsets" / "2").unlink()
     (checkpoint / "offsets" / ".2.crc").unlink()
     write_stream(df, table, checkpoint)
@@ -172,9 +165,7 @@ def test_query_with_state_goes_on_after_a_batch_that_is_skipped(
     for target, checkpoint in queries.items():
         write_stream(counts(), target, checkpoint)
     killed = tmp_path / "query killed"
-    last = max(int(f.name) for f in (killed / "commits").iterdir() if f.name.isdigit())
-    for name in (str(last), f".{last}.crc"):
-        (killed / "commits" / name).unlink()
+    forget_batch(killed, last_batch(killed))
     write_stream(counts(), f"{table} killed", killed)
     append_file(spark, source, schema, [event(31), event(59)])
     for target, checkpoint in queries.items():
@@ -194,7 +185,7 @@ def test_jobs_are_described_by_query_batch_and_phase(
     writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
     query = writer.trigger(availableNow=True).start(table)
     query.awaitTermination()
-    descriptions = list(jobs_of(spark, query).values())
+    descriptions = jobs_of(spark, query)
     for batch in (0, 1):
         found = [text for text in descriptions if f"batch = {batch}" in text]
         assert found, descriptions
@@ -248,8 +239,7 @@ def test_batch_that_runs_again_is_merged_once(
     run()
     expected = [(7, 0), (7, 0), (8, 0), (8, 0)] if way == "write" else [(7, 1), (8, 1)]
     assert rows_of(spark, table) == expected
-    (checkpoint / "commits" / "1").unlink()
-    (checkpoint / "commits" / ".1.crc").unlink()
+    forget_batch(checkpoint, 1)
     run()
     assert rows_of(spark, table) == expected
     shutil.rmtree(checkpoint)

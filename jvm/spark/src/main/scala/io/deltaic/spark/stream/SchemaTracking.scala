@@ -76,7 +76,7 @@ private[stream] final class SchemaTracking private (
    * the query.
    */
   def startAt(version: Long): Unit = {
-    val start = snapshotAt(version.min(log.latest().version))
+    val start = log.at(version.min(log.latest().version))
     val isRead = !differs(Some(start.protocol), Some(start.metadata))
     current match {
       case None => initialize(start)
@@ -86,15 +86,15 @@ private[stream] final class SchemaTracking private (
   }
 
   /** Records the definition of the version that a query has read completely, if none is recorded. */
-  def continueAfter(version: Long): Unit = if (current.isEmpty) initialize(snapshotAt(version))
+  def continueAfter(version: Long): Unit = if (current.isEmpty) initialize(log.at(version))
 
   /**
    * The same for a batch that was planned before the schema was tracked: one definition must be able to read all of it.
    */
   def continueIn(first: Long, last: Long): Unit = if (current.isEmpty) {
-    val end = snapshotAt(last)
+    val end = log.at(last)
     val changed = log.commitFiles(first, last).flatMap(_.metadata)
-    (Iterator.single(snapshotAt(first).metadata) ++ changed).foreach { metadata =>
+    (Iterator.single(log.at(first).metadata) ++ changed).foreach { metadata =>
       if (!ReadCompatibility.holds(metadata, end.metadata, dataIsOlder = true, readsWidened = true))
         throw schemaChanged(last)
     }
@@ -169,8 +169,6 @@ private[stream] final class SchemaTracking private (
         "version" -> version.toString,
         "earliest" -> log.earliestCommit.toString
       )
-
-  private def snapshotAt(version: Long): Snapshot = log.at(version)
 
   /** The error if one batch would have rows of different definitions. */
   def schemaChanged(version: Long, readVersion: Long = read.version): DeltaicThrowable = fail(
