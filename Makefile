@@ -115,10 +115,15 @@ type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 
 # Two at a time, since a Spark session of its own leaves the second core idle most of the time.
 .PHONY: test
-test: lint-python type build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Everything that a change must pass
+test: ## Everything that a change must pass
+	@$(MAKE) --no-print-directory -j2 AT_ONCE=1 test-setup
 	@rm -rf build/junit-*.xml jvm/*/target/test-reports
 	@$(MAKE) --no-print-directory -j2 -k --output-sync=target AT_ONCE=1 check-jvm $(PYTHON_PARTS)
 	@$(PY) -m tests.support.slowest
+
+# The jar is compiled while Python is installed and checked.
+.PHONY: test-setup
+test-setup: $(PACKAGE_JAR) lint-python type $(PEERS_STAMP) $(TPC_STAMP)
 
 # A minute of lint and types, then the tests of what has changed, the Scala suites and units beside those on Spark.
 .PHONY: quick
@@ -255,7 +260,7 @@ bench-results: $(VENV_STAMP) ## Rewrite bench/RESULTS.md, and keep only the raw 
 	$(run_python) -m bench --results
 
 .PHONY: first-query-classes
-first-query-classes: build ## List anew the classes that a first query loads
+first-query-classes: build ## List again the classes that a first query loads
 	$(run_python) -m bench.first_query_classes
 
 ##@ Ship

@@ -237,3 +237,48 @@ except Exception as e:
     assert (found["error"], found["condition"], found["state"]) == (error, condition, state), found
     assert found["message"].startswith(f"[{condition}] ")
     assert found["parameters"]
+
+
+STREAMS = """
+def run(df, target, checkpoint, mode="append"):
+    writer = df.writeStream.format("delta").outputMode(mode).trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", checkpoint)
+    query = writer.toTable(target) if target == copies else writer.start(target)
+    query.awaitTermination()
+    return [p["sink"]["numOutputRows"] for p in query.recentProgress if p["numInputRows"]]
+
+stream = lambda **options: spark.readStream.options(**options).table(t)
+first = {"skipChangeCommits": "true", "maxFilesPerTrigger": "1"}
+result = {"batches": run(stream(**first), copies, checkpoint)}
+spark.sql(f"INSERT INTO {t} (id, v) VALUES (8, 'h')")
+result["then"] = run(stream(**first), copies, checkpoint)
+result["copied"] = [list(row) for row in spark.table(copies).orderBy("id").collect()]
+feed = stream(readChangeFeed="true", startingVersion="0").groupBy("_change_type").count()
+run(feed, counts, checkpoint + " 2", "complete")
+counted = spark.read.format("delta").load(counts).collect()
+result["counted"] = {row["_change_type"]: row["count"] for row in counted}
+batch = spark.read.option("readChangeFeed", "true").option("startingVersion", 0).table(t)
+expected = batch.groupBy("_change_type").count().collect()
+result["expected"] = {row["_change_type"]: row["count"] for row in expected}
+try:
+    run(feed, counts, checkpoint + " 3", "update")
+except Exception as problem:
+    result["refused"] = str(problem)
+"""
+
+
+def test_client_streams_rows_and_changes_of_a_table_into_others(
+    client: SparkProcess, name: str, changed: str, tmp_path: Path
+) -> None:
+    found = client.run(
+        STREAMS,
+        t=name,
+        copies=f"{name}_copies",
+        counts=str(tmp_path / "counts"),
+        checkpoint=str(tmp_path / "checkpoint"),
+    )
+    assert sum(found["batches"]) == 5 and len(found["batches"]) > 1
+    assert found["then"] == [1]
+    assert found["copied"] == [*ROWS, [7, "c", 70, None], [8, "h", 80, None]]
+    assert found["counted"] == found["expected"] and found["counted"]["insert"] == 7
+    assert "foreachBatch" in found["refused"]

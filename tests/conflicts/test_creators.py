@@ -111,8 +111,8 @@ def test_maintenance_after_both_is_what_the_table_asks_for() -> None:
     second = creation(log, "b")
     commit(first, log)
     commit(second, log)
-    assert log.kept_up.versions("symlinkManifest") == [0, 1]
-    assert log.kept_up.versions("classicCheckpoint") == [1]
+    assert log.maintained.versions("symlinkManifest") == [0, 1]
+    assert log.maintained.versions("classicCheckpoint") == [1]
 
 
 def test_second_creator_without_statistics_of_clustering_columns_is_refused() -> None:

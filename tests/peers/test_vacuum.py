@@ -153,6 +153,6 @@ def test_delta_spark_vacuums_a_table_unless_it_has_inline_deletion_vectors(
     with pytest.raises(SparkProcessError, match=r"MatchError: Some\(DeletionVectorDescriptor\(i,"):
         vacuum_after_delete(table)
     assert "old.parquet" in stored(table)
-    with session_settings(spark, {"spark.deltaic.deletionVectors.inlineBytes": "0"}):
+    with session_settings(spark, {"spark.deltaic.deletionVectors.maxInlineBytes": "0"}):
         assert vacuum_after_delete(f"{table}-2") == [f"file:{table}-2"]
     assert "old.parquet" not in stored(f"{table}-2")

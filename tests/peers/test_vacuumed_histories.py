@@ -20,7 +20,7 @@ from tests.support.vacuumed import aged_copy, files_of, hidden, litter, needed, 
 
 SETTINGS = {
     "spark.deltaic.retentionDurationCheck.enabled": "false",
-    "spark.deltaic.deletionVectors.inlineBytes": "0",
+    "spark.deltaic.deletionVectors.maxInlineBytes": "0",
     "spark.deltaic.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
 }
 THERE = """

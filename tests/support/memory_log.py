@@ -99,7 +99,7 @@ class MemoryLog(MemoryVacuum):
         self.columnless = True
         self.session_level: Isolation | None = None
         self.session_metadata: Mapping[str, str] = {}
-        self.kept_up = MemoryMaintenance()
+        self.maintained = MemoryMaintenance()
         self.is_of_command = False
         self.violation: str | None = None
         self.protocol_downgrade = False
@@ -261,7 +261,7 @@ class MemoryLog(MemoryVacuum):
 
     def maintenance(self, prepared: PreparedCommit | None) -> MemoryMaintenance:
         """Return the maintenance, which the log shares among its commits."""
-        return self.kept_up
+        return self.maintained
 
     def allows_unknown_properties(self) -> bool:
         """Return what `any_properties` says."""

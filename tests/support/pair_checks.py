@@ -33,7 +33,7 @@ ERRORS: dict[str, type[ConcurrentModificationError] | None] = {
 }
 
 #: The share of deleted rows from which on a file is rewritten.
-MAX_DELETED_SHARE = "deltaic.deletionVectors.maxDeletedShare"
+MAX_DELETED_RATIO = "deltaic.deletionVectors.maxDeletedRowsRatio"
 
 
 def build_base(
@@ -47,7 +47,7 @@ def build_base(
     stored = {
         "delta.enableDeletionVectors": "true",
         "delta.feature.domainMetadata": "supported",
-        MAX_DELETED_SHARE: "1",
+        MAX_DELETED_RATIO: "1",
         **(properties or {}),
     }
     table = f"delta.`{path}`"

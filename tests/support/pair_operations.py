@@ -164,7 +164,7 @@ def delete_half() -> Operation:
     """Delete half of the rows of p = 1; the rest of a heavily deleted file is copied."""
 
     def run(spark: SparkSession, table: str) -> None:
-        with session_settings(spark, {"spark.deltaic.deletionVectors.minDeadBytes": "0"}):
+        with session_settings(spark, {"spark.deltaic.deletionVectors.minDeletedBytes": "0"}):
             spark.sql(f"DELETE FROM {table} WHERE p = 1 AND id IN (1, 4)")
 
     return Operation(

@@ -37,7 +37,7 @@ def changed_table(spark: SparkSession, path: str, **properties: str) -> str:
         **properties,
     }
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in stated.items())
-    settings = {"spark.deltaic.deletionVectors.inlineBytes": "0"}
+    settings = {"spark.deltaic.deletionVectors.maxInlineBytes": "0"}
     with session_settings(spark, settings):
         spark.sql(
             f"CREATE TABLE {name} (id BIGINT, _p STRING) USING delta PARTITIONED BY (_p) "

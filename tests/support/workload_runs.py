@@ -28,7 +28,7 @@ steps_run: Counter[str] = Counter()
 _BUG_OF_DELTA_SPARK = "DELTA_MERGE_RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT"
 
 #: Of a session of ours: small files count as heavily deleted, too, if the table's share says so.
-SETTINGS = {"spark.deltaic.deletionVectors.minDeadBytes": "0"}
+SETTINGS = {"spark.deltaic.deletionVectors.minDeletedBytes": "0"}
 
 _PRESERVED = "delta.rowTracking.preserved"
 

@@ -149,7 +149,7 @@ def layouts(draw: Draw, backticks: bool, style: Style = _ANY) -> Layout:
         "delta.enableRowTracking": _flag(chosen(style.tracked, False, True)),
         "delta.checkpointInterval": draw(st.sampled_from(["10", "3"])),
         # However small a file is, so that files of a few rows are rewritten, too.
-        "deltaic.deletionVectors.maxDeletedShare": draw(st.sampled_from(["1", "0.3"])),
+        "deltaic.deletionVectors.maxDeletedRowsRatio": draw(st.sampled_from(["1", "0.3"])),
     }
     if mapping != "none":
         properties["delta.columnMapping.mode"] = mapping

@@ -102,6 +102,6 @@ def test_maintenance_that_cannot_be_planned_does_not_fail_the_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     log = create()
-    monkeypatch.setattr(log.kept_up, "settings", lambda: 1 / 0)
+    monkeypatch.setattr(log.maintained, "settings", lambda: 1 / 0)
     attempt = attempted(log, "alterProperties", set={"owner": "me"}, unset=[])
     assert attempt.maintenance is None

@@ -147,7 +147,7 @@ def test_a_hook_that_fails_leaves_the_commit_and_says_which(
     def refuse(version: int, tasks: object) -> None:
         raise RuntimeError("no thread left")
 
-    monkeypatch.setattr(log.kept_up, "run", refuse)
+    monkeypatch.setattr(log.maintained, "run", refuse)
     with caplog.at_level(logging.WARNING, "deltaic.commit.hooks"):
         result = write(log, MemoryFile("a"))
     assert result.version == 0 and log.version == 0
@@ -234,14 +234,14 @@ def test_auto_compaction_is_due_where_the_session_or_else_the_table_asks_for_it(
     properties: dict[str, str], session: bool | None, compacts: bool
 ) -> None:
     log = MemoryLog()
-    log.kept_up.compacts = session
+    log.maintained.compacts = session
     write(log, MemoryFile("a"), properties=properties)
-    assert log.kept_up.versions("autoCompaction") == ([0] if compacts else [])
+    assert log.maintained.versions("autoCompaction") == ([0] if compacts else [])
 
 
 def test_auto_compaction_follows_only_commits_that_add_files_with_new_rows() -> None:
     log = MemoryLog()
-    log.kept_up.compacts = True
+    log.maintained.compacts = True
     write(log, MemoryFile("a"))
     for rearranged in (
         MemoryCommit(log, "WRITE", adds=[MemoryFile("b")], plan=plan(log), data_change=False),
@@ -250,7 +250,7 @@ def test_auto_compaction_follows_only_commits_that_add_files_with_new_rows() -> 
         commit(rearranged, log)
     write(log, MemoryFile("c"))
     assert log.version == 3
-    assert log.kept_up.versions("autoCompaction") == [0, 3]
+    assert log.maintained.versions("autoCompaction") == [0, 3]
 
 
 def test_invalid_setting_of_auto_compaction_is_logged_once_and_other_maintenance_is_done(
@@ -264,11 +264,11 @@ def test_invalid_setting_of_auto_compaction_is_logged_once_and_other_maintenance
             "DELTAIC_INVALID_SESSION_SETTING", setting=setting, value="auto", reason="it is true"
         )
 
-    monkeypatch.setattr(log.kept_up, "compacts_files", refuse)
+    monkeypatch.setattr(log.maintained, "compacts_files", refuse)
     with caplog.at_level(logging.WARNING):
         write(log, MemoryFile("a"), properties={AUTO_COMPACT: "true"})
         write(log, MemoryFile("b"))
     (record,) = caplog.records
     assert setting in record.getMessage() and "auto" in record.getMessage()
-    assert log.kept_up.versions("checksum") == [0, 1]
-    assert log.kept_up.versions("autoCompaction") == []
+    assert log.maintained.versions("checksum") == [0, 1]
+    assert log.maintained.versions("autoCompaction") == []

@@ -71,6 +71,9 @@ PROPERTIES: dict[str, Shown | Vacuous | str] = {
         "DROP FEATURE ... TRUNCATE HISTORY, which alone would ask for it, is refused by its name"
     ),
     "enableChangeDataCapture": Shown("tests/spark/changes/test_change_feed_writes.py"),
+    "deltaic.deletionVectors.maxDeletedRowsRatio": Shown(
+        "tests/spark/rowlevel/test_heavily_deleted_files.py"
+    ),
     "enableChangeDataFeed": Shown("tests/spark/changes/test_change_feed_writes.py"),
     "enableDeletionVectors": Shown("tests/spark/write/test_file_properties.py"),
     "enableExpiredLogCleanup": Shown("tests/unit/test_hooks.py"),
@@ -181,11 +184,13 @@ SETTINGS: dict[str, Shown] = {
     "commitInfo.userMetadata": Shown("tests/spark/write/test_session_options.py"),
     "constraints.assumesDropIfExists.enabled": Shown("tests/spark/write/test_constraints.py"),
     "createEmptySchemaTable.enabled": Shown("tests/peers/test_columnless_tables.py"),
-    "deletionVectors.inlineBytes": Shown("tests/spark/write/test_written_files.py"),
-    "deletionVectors.maxDeletedShare": Shown("tests/spark/rowlevel/test_heavily_deleted_files.py"),
+    "deletionVectors.maxInlineBytes": Shown("tests/spark/write/test_written_files.py"),
+    "deletionVectors.maxDeletedRowsRatio": Shown(
+        "tests/spark/rowlevel/test_heavily_deleted_files.py"
+    ),
     "deletionVectors.maxFileBytes": Shown("tests/spark/write/test_written_files.py"),
-    "deletionVectors.mergeBytes": Shown("tests/spark/rowlevel/test_merged_bitmaps.py"),
-    "deletionVectors.minDeadBytes": Shown("tests/spark/rowlevel/test_heavily_deleted_files.py"),
+    "deletionVectors.maxBitmapMergeBytes": Shown("tests/spark/rowlevel/test_merged_bitmaps.py"),
+    "deletionVectors.minDeletedBytes": Shown("tests/spark/rowlevel/test_heavily_deleted_files.py"),
     "firstQuery.loadClasses": Shown("tests/spark/session/test_first_query_classes.py"),
     "isolationLevel": Shown("tests/spark/commit/test_isolation_levels.py"),
     "joinPruning.minBytes": Shown("tests/spark/scan/test_scan_at_run_time.py", "minBytes"),
@@ -206,7 +211,7 @@ SETTINGS: dict[str, Shown] = {
     "restore.protocolDowngradeAllowed": Shown("tests/spark/restore/test_restore.py"),
     "rowLevel.keyPruning.maxBroadcastBytes": Shown("tests/spark/rowlevel/test_merge_keys.py"),
     "rowLevel.keyPruning.maxSourceBytes": Shown("tests/spark/rowlevel/test_merge_plans.py"),
-    "rowLevel.storedSource.minTableBytes": Shown(
+    "merge.materializeSource.minTableBytes": Shown(
         "tests/spark/rowlevel/test_materialized_merge_sources.py"
     ),
     "autoCompact.enabled": Shown("tests/spark/optimize/test_auto_compaction.py"),

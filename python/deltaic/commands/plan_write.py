@@ -290,7 +290,12 @@ def _refuse_options(request: WriteRequest) -> None:
         _require_replacement(request, request.operation.options[option])
     data_change = request.option("datachange", "true")
     if data_change not in ("true", "false"):
-        raise error("DELTAIC_INVALID_WRITE_OPTION", option="dataChange", value=data_change)
+        raise error(
+            "DELTAIC_INVALID_WRITE_OPTION",
+            option="dataChange",
+            value=data_change,
+            valid="true or false",
+        )
 
 
 def _require_replacement(request: WriteRequest, predicate: str) -> None:

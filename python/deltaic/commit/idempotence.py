@@ -43,5 +43,10 @@ def requested_txn(
         )
     number = whole_number(version)
     if number is None or not -(2**63) <= number < 2**63:
-        raise error("DELTAIC_INVALID_WRITE_OPTION", option="txnVersion", value=version)
+        raise error(
+            "DELTAIC_INVALID_WRITE_OPTION",
+            option="txnVersion",
+            value=version,
+            valid="a whole number of 64 bits",
+        )
     return SetTransaction(app_id, number, now_ms)

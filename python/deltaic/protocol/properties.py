@@ -1,7 +1,8 @@
 """Table properties: their names, allowed values and defaults.
 
-``resources/table-properties.json`` has one record for each. Properties outside the ``delta.``
-namespace are the user's own and are stored as they are.
+``resources/table-properties.json`` has one record for each. A property that delta-spark does not
+have is in the ``deltaic.`` namespace, because other engines reject unknown ``delta.`` properties.
+Properties of other namespaces are the user's own and are stored as they are.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from deltaic.protocol.numbers import whole_number
 from deltaic.resources import load_json
 
 PREFIX = "delta."
+OWN_PREFIX = "deltaic."
 FEATURE_PREFIX = "delta.feature."
 CONSTRAINT_PREFIX = "delta.constraints."
 #: Properties of engines that also provide the table in other formats; they are not checked.
@@ -37,7 +39,7 @@ _IGNORE_DEFAULTS = "delta.ignoreProtocolDefaults"
 _REQUESTS = frozenset({_MIN_READER_VERSION, _MIN_WRITER_VERSION, _IGNORE_DEFAULTS})
 _FEATURE_VALUES = frozenset({"supported", "enabled"})
 
-PropertyType = Literal["boolean", "int", "long", "interval", "string", "enum"]
+PropertyType = Literal["boolean", "int", "long", "ratio", "interval", "string", "enum"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class TableProperty:
     Attributes
     ----------
     name
-        With the prefix ``delta.``.
+        With the prefix ``delta.`` or ``deltaic.``.
     default
         The default value; None if there is none.
     values
@@ -93,6 +95,10 @@ class TableProperty:
                 return None if fits else "it is true or false"
             case "int" | "long":
                 return self._problem_with_number(value)
+            case "ratio":
+                number = _decimal(value)
+                fits = number is not None and 0 <= number <= 1
+                return None if fits else "it is a number from 0 to 1"
             case "interval":
                 fits = interval_ms(value) is not None
                 return (
@@ -212,7 +218,7 @@ def check_properties(
             if value.casefold() not in _FEATURE_VALUES:
                 raise _invalid(table, name, value, "it is 'supported'")
             features.append(name[len(FEATURE_PREFIX) :])
-        elif folded.startswith(PREFIX):
+        elif folded.startswith((PREFIX, OWN_PREFIX)):
             may_be_unknown = any_name or folded.startswith(UNIVERSAL_FORMAT_PREFIX)
             if may_be_unknown and find_property(name) is None:
                 configuration[name] = value
@@ -374,6 +380,13 @@ def spellings(name: str) -> tuple[str, ...]:
 @cache
 def _by_name() -> dict[str, TableProperty]:
     return {known.name.casefold(): known for known in all_properties()}
+
+
+def _decimal(text: str) -> float | None:
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
 
 
 def _require_known(table: str, name: str, value: str) -> TableProperty:

@@ -410,7 +410,7 @@ def test_without_the_extension_changes_are_refused_and_never_rows_that_did_not_c
 _numbers = itertools.count()
 
 
-#: Statements on ``{t}`` for the rows that ``{c}`` selects: the conditions speak of the table alone.
+#: Statements on ``{t}`` for the rows that ``{c}`` selects: the conditions refer to the table alone.
 STATEMENTS = {
     "delete": "DELETE FROM {t} WHERE {c}",
     "update": "UPDATE {t} SET p = p + 1, s = concat('u', s) WHERE {c}",

@@ -22,7 +22,7 @@ from deltaic.exceptions import (
 )
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
-from tests.support.pair_checks import ERRORS, MAX_DELETED_SHARE, build_base, check
+from tests.support.pair_checks import ERRORS, MAX_DELETED_RATIO, build_base, check
 from tests.support.pair_operations import (
     Operation,
     Rows,
@@ -108,7 +108,7 @@ def bases(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     by_partition = "PARTITIONED BY (p)"
     build_base(spark, folder / "partitioned", by_partition)
     build_base(spark, folder / "flat", "")
-    build_base(spark, folder / "heavily_deleted", by_partition, {MAX_DELETED_SHARE: "0.3"})
+    build_base(spark, folder / "heavily_deleted", by_partition, {MAX_DELETED_RATIO: "0.3"})
     build_base(
         spark, folder / "mapped", by_partition, {"delta.columnMapping.mode": "name"}, "x INT"
     )

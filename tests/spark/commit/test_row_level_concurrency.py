@@ -219,7 +219,7 @@ def test_update_rebases_onto_three_winners_in_files_with_old_vectors_and_null_pa
         f"INSERT INTO {named} SELECT id, IF(id < 5000, NULL, 1), IF(id % 7 = 0, NULL, 'a')"
         " FROM range(0, 10000, 1, 1)"
     )
-    with session_settings(spark, {"spark.deltaic.deletionVectors.inlineBytes": "0"}):
+    with session_settings(spark, {"spark.deltaic.deletionVectors.maxInlineBytes": "0"}):
         spark.sql(f"DELETE FROM {named} WHERE id % 5 = 4 AND hash(id) % 2 = 0")
     assert log.files_in(table, ".bin"), "a vector too large for the log"
     query = f"SELECT id, _metadata.row_id, _metadata.row_commit_version FROM {named}"

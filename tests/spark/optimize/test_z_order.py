@@ -233,7 +233,7 @@ def test_an_empty_table_stays_empty(spark: SparkSession, table: str) -> None:
 
 def test_files_of_which_all_rows_are_deleted(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, FILES)
-    with session_settings(spark, {"spark.deltaic.deletionVectors.maxDeletedShare": "1"}):
+    with session_settings(spark, {"spark.deltaic.deletionVectors.maxDeletedRowsRatio": "1"}):
         spark.sql(f"DELETE FROM delta.`{table}` WHERE id % 10 > 0 OR id > 9")
     z_order(spark, table, "ZORDER BY (id, s)")
     assert rows_of(spark, table) == [(0, 0, "text 0")]

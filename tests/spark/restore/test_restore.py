@@ -41,7 +41,7 @@ def build(spark: SparkSession, table: str, **options: Any) -> None:
     """Version 0 has two files of four rows, version 1 deletes a row of each, version 2 adds one."""
     files = [[(n, "a") for n in range(4)], [(n, "b") for n in range(4, 8)]]
     build_table(spark, table, COLUMNS, files, **options)
-    with session_settings(spark, {"spark.deltaic.deletionVectors.inlineBytes": "0"}):
+    with session_settings(spark, {"spark.deltaic.deletionVectors.maxInlineBytes": "0"}):
         spark.sql(f"DELETE FROM delta.`{table}` WHERE id IN (1, 5)")
     append_file(spark, table, COLUMNS, [(8, "c")])
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "id INT, v INT"
 FILES = [[(10 * file + row, row) for row in range(10)] for file in range(3)]
-ALWAYS = {"spark.deltaic.deletionVectors.minDeadBytes": "0"}
+ALWAYS = {"spark.deltaic.deletionVectors.minDeletedBytes": "0"}
 
 
 def row_ids(spark: SparkSession, name: str) -> dict[int, int]:
@@ -62,7 +62,7 @@ def test_rows_keep_ids_and_commit_versions_when_heavily_deleted_files_are_rewrit
     name = f"delta.`{table}`"
     expected = tracked(spark, name)
     source = "(SELECT * FROM VALUES (5, -3), (14, -3), (26, -3), (90, -3) s(id, v))"
-    any_share = {"spark.deltaic.deletionVectors.maxDeletedShare": "0"}
+    any_share = {"spark.deltaic.deletionVectors.maxDeletedRowsRatio": "0"}
     with session_settings(spark, {**ALWAYS, **any_share}):
         # A few rows of every file change, so that all of them are copied each time.
         for version, (statement, changed, gone) in enumerate(
@@ -99,7 +99,7 @@ def test_table_sets_the_share_of_deleted_rows_and_small_deletes_rewrite_nothing(
     spark: SparkSession, table: str
 ) -> None:
     build_table(spark, table, SCHEMA, FILES[:1])
-    name, share = f"delta.`{table}`", "deltaic.deletionVectors.maxDeletedShare"
+    name, share = f"delta.`{table}`", "deltaic.deletionVectors.maxDeletedRowsRatio"
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{share}' = '0.1')")
     spark.sql(f"UPDATE {name} SET v = -1 WHERE id < 3")
     assert [add for add in log.actions(table, 2, "add") if "deletionVector" in add]
@@ -108,9 +108,15 @@ def test_table_sets_the_share_of_deleted_rows_and_small_deletes_rewrite_nothing(
     assert not [add for add in log.actions(table, 3, "add") if "deletionVector" in add]
     expected = [(i, -1 if i < 3 else -2 if i == 5 else i) for i in range(10)]
     assert rows_of(spark, table) == expected
+    with pytest.raises(Exception, match=r"DELTAIC_INVALID_TABLE_PROPERTY.*from 0 to 1"):
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{share}' = '2')")
+    with pytest.raises(
+        Exception, match=r"DELTAIC_UNKNOWN_TABLE_PROPERTY[\s\S]*maxDeletedRowsRatio"
+    ):
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{share}s' = '1')")
     spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ('{share}')")
     with (
-        session_settings(spark, {"spark.deltaic.deletionVectors.maxDeletedShare": "2"}),
-        pytest.raises(Exception, match=r"DELTAIC_INVALID_SESSION_SETTING.*maxDeletedShare"),
+        session_settings(spark, {"spark.deltaic.deletionVectors.maxDeletedRowsRatio": "2"}),
+        pytest.raises(Exception, match=r"DELTAIC_INVALID_SESSION_SETTING.*maxDeletedRowsRatio"),
     ):
         spark.sql(f"DELETE FROM {name} WHERE id = 9")

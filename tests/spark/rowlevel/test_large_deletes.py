@@ -53,7 +53,7 @@ def test_delete_of_five_million_rows_of_500_files_fits_a_gibibyte(
     table = str(tmp_path / "table")
     settings = {
         "spark.driver.memory": "1g",
-        "spark.deltaic.deletionVectors.mergeBytes": merge_bytes,
+        "spark.deltaic.deletionVectors.maxBitmapMergeBytes": merge_bytes,
     }
     with SparkProcess(settings, engine="deltaic", timeout_s=1800) as process:
         process.run(BUILD, table=table, rows=ROWS, files=FILES)

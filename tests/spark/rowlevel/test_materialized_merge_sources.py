@@ -15,7 +15,7 @@ from tests.support.table_builder import build_table, rows_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-STORING = {"spark.deltaic.rowLevel.storedSource.minTableBytes": "0"}
+STORING = {"spark.deltaic.merge.materializeSource.minTableBytes": "0"}
 
 
 @pytest.mark.parametrize("clauses", [UPSERT, "WHEN NOT MATCHED THEN INSERT *"])

@@ -22,7 +22,7 @@ ROWS = 5_000
 FILES = [[(ROWS * file + row, 0) for row in range(ROWS)] for file in range(3)]
 #: Whatever a task finds is too large for the driver, and each file is read by several tasks.
 IN_TASKS = {
-    "spark.deltaic.deletionVectors.mergeBytes": "0",
+    "spark.deltaic.deletionVectors.maxBitmapMergeBytes": "0",
     "spark.sql.files.maxPartitionBytes": "8000",
     "spark.sql.files.openCostInBytes": "0",
 }
@@ -62,7 +62,7 @@ def test_changes_merged_in_tasks_are_those_merged_on_the_driver(
         [(deleted,)] = spark.sql(statements[0]).collect()
         [(updated,)] = spark.sql(statements[1]).collect()
         merged = spark.sql(statements[2]).collect()
-        with session_settings(spark, {"spark.deltaic.deletionVectors.minDeadBytes": "0"}):
+        with session_settings(spark, {"spark.deltaic.deletionVectors.minDeletedBytes": "0"}):
             spark.sql(statements[3])
     rows: dict[int, int | None] = {id: v for file in FILES for id, v in file if id % 3}
     assert deleted == 3 * ROWS - len(rows)

@@ -144,7 +144,7 @@ SKEWED = {
         {"spark.deltaic.merge.repartitionBeforeWrite.enabled": "false"},
         {
             "spark.deltaic.merge.repartitionBeforeWrite.enabled": "false",
-            "spark.deltaic.deletionVectors.mergeBytes": "0",
+            "spark.deltaic.deletionVectors.maxBitmapMergeBytes": "0",
         },
     ],
     ids=["one writer", "merged on the driver", "merged in tasks"],

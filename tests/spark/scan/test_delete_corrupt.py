@@ -27,7 +27,7 @@ def original(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
     starts_and_counts = [(0, LARGE), (LARGE, 20), (2 * LARGE, 10)]
     files = [[(i,) for i in range(start, start + count)] for start, count in starts_and_counts]
     build_table(spark, str(path), "id BIGINT", files)
-    with session_settings(spark, {"spark.deltaic.deletionVectors.inlineBytes": "256"}):
+    with session_settings(spark, {"spark.deltaic.deletionVectors.maxInlineBytes": "256"}):
         spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 3 = 0 AND id < {2 * LARGE}")
     return path
 

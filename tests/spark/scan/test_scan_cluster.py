@@ -128,9 +128,9 @@ writer.partitionBy('p').save(path)
 spark.sql('DELETE FROM delta.`' + path + '` WHERE hash(id) % 3 = 0')
 spark.sql('DELETE FROM delta.`' + path + '` WHERE id BETWEEN 100 AND 900')
 # What tasks find is too large for the driver.
-spark.conf.set('spark.deltaic.deletionVectors.mergeBytes', '1000')
+spark.conf.set('spark.deltaic.deletionVectors.maxBitmapMergeBytes', '1000')
 spark.sql('DELETE FROM delta.`' + path + '` WHERE hash(id) % 7 = 1')
-spark.conf.unset('spark.deltaic.deletionVectors.mergeBytes')
+spark.conf.unset('spark.deltaic.deletionVectors.maxBitmapMergeBytes')
 hosts = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
 result = [hosts, spark.read.format('delta').load(path).where('id >= 0').count()]
 """

@@ -58,7 +58,7 @@ def test_jobs_of_optimize_and_reorg(spark: SparkSession, table: str) -> None:
     with committed_meanwhile(lambda: spark.sql(f"OPTIMIZE {target} ZORDER BY (v, id)")):
         followed = ran(f"DELETE FROM {target} WHERE id = 5")
     assert followed[-2:] == of_operation(
-        table, "DELETE", "read the row IDs of deleted rows", "find moved rows by their row IDs"
+        table, "DELETE", "read the row IDs of deleted rows", "find relocated rows by their row IDs"
     )
 
 
@@ -108,7 +108,7 @@ def test_jobs_say_operation_phase_and_table(spark: SparkSession, table: str) -> 
                 "WHEN NOT MATCHED THEN INSERT (id) VALUES (k)"
             ),
         )[:1] == named("MERGE", change)
-        with session_settings(spark, {"spark.deltaic.rowLevel.storedSource.minTableBytes": "0"}):
+        with session_settings(spark, {"spark.deltaic.merge.materializeSource.minTableBytes": "0"}):
             stored = described(
                 spark,
                 lambda: spark.sql(
@@ -118,7 +118,7 @@ def test_jobs_say_operation_phase_and_table(spark: SparkSession, table: str) -> 
             )
         assert stored[0] == named("MERGE", "store the rows of the source")[0]
         assert all(name.startswith("deltaic MERGE: ") for name in stored), stored
-        with session_settings(spark, {"spark.deltaic.deletionVectors.mergeBytes": "0"}):
+        with session_settings(spark, {"spark.deltaic.deletionVectors.maxBitmapMergeBytes": "0"}):
             spark.sparkContext.setJobDescription("deltaic nightly")
             names = described(spark, lambda: spark.sql(f"DELETE FROM {target} WHERE id < 3"))
             assert spark.sparkContext.getLocalProperty("spark.job.description") == "deltaic nightly"

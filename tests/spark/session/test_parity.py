@@ -104,7 +104,7 @@ durations = st.builds(
     st.lists(st.tuples(amounts, spaces, units, spaces), max_size=3),
     st.sampled_from(["", " ", "x", "\u2003"]),
 )
-#: What a log may hold as a value, whoever wrote it.
+#: What a log may hold as a value, whichever engine wrote it.
 values = st.one_of(
     cased(st.sampled_from(["true", "false", "name", "id", "none", "v2", "classic", "supported"])),
     st.sampled_from(["", " true", "false ", "0", "1", "-1", "-2", "+7", "007", " 5", "5 ", "٣"]),

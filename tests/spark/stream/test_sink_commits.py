@@ -16,6 +16,7 @@ from deltaic import DeltaTable
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
 from tests.support.jobs import job_descriptions
+from tests.support.jvm_log import jvm_log
 from tests.support.streams import forget_batch, last_batch, stream_of, write_stream
 from tests.support.table_builder import append_file, build_table, rows_of
 
@@ -138,7 +139,10 @@ def test_batches_older_than_the_recorded_one_are_skipped(
         forget_batch(checkpoint, batch)
     (checkpoint / "offsets" / "2").unlink()
     (checkpoint / "offsets" / ".2.crc").unlink()
-    write_stream(df, table, checkpoint)
+    with jvm_log(spark) as lines:
+        write_stream(df, table, checkpoint)
+    skipped = [line for line in lines if line.startswith("WARN") and "is skipped" in line]
+    assert ["txnVersion 1" in skipped[0], "txnVersion 2" in skipped[1]] == [True, True], skipped
     assert log.newest(table) == 2
     assert rows_of(spark, table) == [(7, 0), (8, 0), (9, 0)]
 

@@ -73,14 +73,14 @@ def test_continuous_trigger_of_a_query_that_reads_a_table_is_refused(
 @pytest.mark.parametrize(
     ("option", "value", "named"),
     [
-        ("replaceWhere", "id = 1", "replaceWhere"),
+        ("replaceWhere", "id = 1", r"replaceWhere=id = 1: .*foreachBatch"),
         ("replaceOn", "id = 1", "replaceOn"),
         ("replaceUsing", "id", "replaceUsing"),
-        ("partitionOverwriteMode", "dynamic", "partitionOverwriteMode=dynamic"),
-        ("txnAppId", "mine", "txnAppId"),
+        ("partitionOverwriteMode", "dynamic", r"partitionOverwriteMode=dynamic: .*foreachBatch"),
+        ("txnAppId", "mine", r"txnAppId=mine: .*foreachBatch"),
         ("txnVersion", "1", "txnVersion"),
         ("versionAsOf", "0", "versionAsOf"),
-        ("mergeSchema", "perhaps", "mergeSchema"),
+        ("mergeSchema", "perhaps", r"mergeSchema[\s\S]*true or false"),
     ],
 )
 def test_option_that_a_stream_cannot_honour_is_refused_by_name(

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support import log
 from tests.support.maintenance import await_maintenance
 from tests.support.streams import failure_of, run_stream, stream_of
 from tests.support.table_builder import append_file, build_table, in_order
+from tests.support.tracked_streams import BEGUN, TRACKED, tracked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -168,6 +170,13 @@ def test_columns_that_were_renamed_meanwhile_are_an_error(
     spark.sql(f"ALTER TABLE delta.`{table}` RENAME COLUMN n TO m")
     text = failure_of(stream_of(spark, table), checkpoint)
     assert "DELTAIC_STREAM_SCHEMA_CHANGED" in text and table in text
+    # What the error advises: the schema is tracked from here on, with the same checkpoint.
+    assert "schemaTrackingLocation" in text
+    assert BEGUN in failure_of(tracked(spark, table, checkpoint), checkpoint)
+    allowed = {"allowSourceColumnRename": "always"}
+    assert TRACKED in failure_of(tracked(spark, table, checkpoint, **allowed), checkpoint)
+    append_file(spark, table, "id INT, m INT", [(3, 3)])
+    assert run_stream(tracked(spark, table, checkpoint, **allowed), checkpoint) == [[(3, 3)]]
 
 
 def test_table_that_took_the_place_of_another_is_an_error(
@@ -176,10 +185,36 @@ def test_table_that_took_the_place_of_another_is_an_error(
     build_table(spark, table, "id INT", [[(1,)]])
     checkpoint = tmp_path / "checkpoint"
     run_stream(stream_of(spark, table), checkpoint)
+    started = table_id(table)
     shutil.rmtree(table)
     build_table(spark, table, "id INT", [[(2,)]])
     text = failure_of(stream_of(spark, table), checkpoint)
     assert "DELTAIC_STREAM_TABLE_REPLACED" in text and table in text
+    assert f"started for the table with the id {started}" in text
+    assert f"the current table has the id {table_id(table)}" in text
+
+
+def table_id(table: str) -> str:
+    [metadata] = log.actions(table, 0, "metaData")
+    return str(metadata["id"])
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_file_that_vacuum_has_deleted_before_the_stream_read_it(
+    spark: SparkSession, table: str, tmp_path: Path, changes: bool
+) -> None:
+    options = {"readChangeFeed": "true"} if changes else {"skipChangeCommits": "true"}
+    feed = {"delta.enableChangeDataFeed": "true"}
+    build_table(spark, table, "id INT", [[(1,)]], properties=feed)
+    checkpoint = tmp_path / "checkpoint"
+    run_stream(stream_of(spark, table, **options), checkpoint)
+    append_file(spark, table, "id INT", [(2,)])
+    [added] = log.actions(table, 1, "add")
+    append_file(spark, table, "id INT", [(3,)])
+    Path(table, added["path"]).unlink()
+    text = failure_of(stream_of(spark, table, **options), checkpoint)
+    assert "DELTAIC_STREAM_DATA_FILE_MISSING" in text and added["path"] in text
+    assert "a batch up to version 2" in text and "new checkpointLocation" in text
 
 
 def test_replaced_table_is_another_one(spark: SparkSession, tmp_path: Path) -> None:
@@ -261,7 +296,8 @@ def test_snapshot_to_begin_with_that_is_gone_is_an_error(
         ({"startingVersion": "soon"}, "it is a version, from 0 on, or latest"),
         ({"startingVersion": 7}, "the table's latest version is 0"),
         ({"startingTimestamp": "2999-01-01"}, "the table's latest version, 0, is older"),
-        ({"startingTimestamp": "soon"}, "it cannot be read as a timestamp"),
+        ({"startingTimestamp": "2999-01-01"}, "startingVersion=latest"),
+        ({"startingTimestamp": "soon"}, "it is not a timestamp, such as 2026-01-31"),
         ({"startingVersion": 0, "startingTimestamp": "2000-01-01"}, "one can hold"),
         ({"maxFilesPerTrigger": 0}, "maxFilesPerTrigger=0: it is a whole number from 1 on"),
         ({"maxBytesPerTrigger": "many"}, "it is a number of bytes from 1 on"),
@@ -271,7 +307,7 @@ def test_snapshot_to_begin_with_that_is_gone_is_an_error(
         ({"versionAsOf": 0}, "a stream of the older version 0 is not supported"),
         (
             {"readChangeFeed": "true", "startingVersion": 0, "endingVersion": 0},
-            "endingVersion is not supported",
+            "endingVersion=0: a stream has no end. Read these versions in a batch",
         ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
@@ -290,12 +326,30 @@ def test_stream_of_no_table_says_so(spark: SparkSession, tmp_path: Path) -> None
     assert "DELTAIC_NOT_A_TABLE" in text and "nothing" in text
 
 
-def failure_of_load(spark: SparkSession, path: str) -> str:
+def failure_of_load(spark: SparkSession, path: str, **options: str) -> str:
     from deltaic.exceptions import DeltaError
 
     with pytest.raises(DeltaError) as caught:
-        stream_of(spark, path)
+        stream_of(spark, path, **options)
     return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"schemaTrackingLocation": ""}, "it is a folder in the checkpointLocation"),
+        ({"schemaTrackingLocation": " "}, "it is a folder in the checkpointLocation"),
+        (
+            {"schemaTrackingLocation": "/a", "schemaLocation": "/b"},
+            "schemaLocation=/b: it is another name of schemaTrackingLocation, which is /a",
+        ),
+    ],
+)
+def test_location_of_the_schema_must_be_one_folder(
+    spark: SparkSession, table: str, options: dict[str, str], part: str
+) -> None:
+    build_table(spark, table, "id INT", [[(1,)]])
+    assert part in failure_of_load(spark, table, **options)
 
 
 def test_without_the_extension_a_stream_is_refused(

@@ -67,7 +67,7 @@ def test_file_of_several_vectors_stays_until_the_last_is_gone(
     spark: SparkSession, table: str
 ) -> None:
     build_table(spark, table, "id INT, n INT", FILES)
-    with session_settings(spark, {"spark.deltaic.deletionVectors.inlineBytes": "0"}):
+    with session_settings(spark, {"spark.deltaic.deletionVectors.maxInlineBytes": "0"}):
         spark.sql(f"DELETE FROM delta.`{table}` WHERE id IN (1, 11, 21, 31)")
     vectors = {vector["offset"] for vector in vectors_of(table)}
     assert len(vectors) == 4 and len(log.files_in(table, ".bin")) == 1

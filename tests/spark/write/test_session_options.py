@@ -27,7 +27,7 @@ STATEMENTS = [
     " WHEN MATCHED THEN UPDATE SET id = 13",
 ]
 #: Sources that are not repeatable are materialized before anything else runs.
-STORING = {"spark.deltaic.rowLevel.storedSource.minTableBytes": "0"}
+STORING = {"spark.deltaic.merge.materializeSource.minTableBytes": "0"}
 
 
 def txn(prefix: str, version: int, app_id: str = "app") -> dict[str, str]:

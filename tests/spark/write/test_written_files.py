@@ -204,7 +204,7 @@ def test_vectors_of_a_statement_go_into_the_log_while_all_are_small_together(
     # 1000 rows of a file take 2 KB, and the old vector is merged with the new one.
     assert of_vectors(f"id < {LARGE} AND id % 5 = 0") == 0
     assert of_vectors(f"id < {LARGE} AND id % 5 IN (1, 2)") == 1
-    with session_settings(spark, {"spark.deltaic.deletionVectors.inlineBytes": "1k"}):
+    with session_settings(spark, {"spark.deltaic.deletionVectors.maxInlineBytes": "1k"}):
         assert of_vectors(f"id >= {LARGE} AND id % 5 = 0") == 1
         assert of_vectors(f"id = {LARGE + 1} OR id = 3") == 1, "what lay in a file stays in files"
     with session_settings(spark, {"spark.deltaic.deletionVectors.maxFileBytes": "1k"}):
@@ -219,7 +219,7 @@ def test_no_vector_goes_into_the_log_if_its_limit_is_zero(spark: SparkSession, t
     """Not one of a single row, and none that a rebase onto a winning commit merges."""
     build_table(spark, table, SCHEMA, [[(i, 0, 0) for i in range(100)], [(100, 0, 0)]])
     name = f"delta.`{table}`"
-    with session_settings(spark, {"spark.deltaic.deletionVectors.inlineBytes": "0"}):
+    with session_settings(spark, {"spark.deltaic.deletionVectors.maxInlineBytes": "0"}):
         spark.sql(f"DELETE FROM {name} WHERE id = 1")
         spark.sql(f"UPDATE {name} SET v = 1 WHERE id = 2")
         spark.sql(

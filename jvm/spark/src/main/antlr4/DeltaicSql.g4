@@ -53,7 +53,7 @@ asOf
     | (TIMESTAMP | SYSTEM_TIME) AS OF timestamp=STRING
     ;
 
-/** A path as a text, or a name, whose parts Spark's parser reads. */
+/** A path as a string, or a name, whose parts Spark's parser reads. */
 target
     : path=STRING
     | name

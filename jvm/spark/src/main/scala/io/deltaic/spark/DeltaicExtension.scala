@@ -9,6 +9,7 @@ import io.deltaic.spark.sql.analysis._
 import io.deltaic.spark.sql.analysis.columns._
 import io.deltaic.spark.sql.analysis.merge._
 import io.deltaic.spark.sql.analysis.stream._
+import io.deltaic.spark.sql.analysis.target._
 import io.deltaic.spark.sql.optimizer._
 import io.deltaic.spark.sql.parser._
 import io.deltaic.spark.sql.planning._

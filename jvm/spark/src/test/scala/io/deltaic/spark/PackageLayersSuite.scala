@@ -34,6 +34,7 @@ class PackageLayersSuite
           "stream",
           "sql.command",
           "sql.analysis",
+          "sql.analysis.target",
           "sql.analysis.merge",
           "sql.analysis.columns",
           "sql.analysis.stream",

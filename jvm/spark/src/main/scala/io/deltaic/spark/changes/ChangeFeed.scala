@@ -28,13 +28,17 @@ private[spark] trait ChangeSource {
 
   /** Whether a file with none of the columns of the source is read as nulls instead of rejected. */
   def mayLackColumns: Boolean = false
+
+  /** Whether they are those of a batch of a stream. */
+  def areOfStream: Boolean = false
 }
 
 /** Exactly these changes. */
 private[spark] final case class ListedChanges(
     table: Path,
     version: Long,
-    changes: IndexedSeq[CommittedChange]
+    changes: IndexedSeq[CommittedChange],
+    override val areOfStream: Boolean = false
 ) extends ChangeSource
 
 /** Versions of a table from `first` to `last`, both inclusive. */

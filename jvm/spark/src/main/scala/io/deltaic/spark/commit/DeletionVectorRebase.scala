@@ -17,7 +17,7 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
   import DeletionVectorRebase._
 
   private val vectors = new DeletionVectorStore(log.conf)
-  private val movesRows = deletions.exists(_.movesRows)
+  private val relocatesRows = deletions.exists(_.relocatesRows)
 
   /** The canonical paths of the files that the changes remove or add; some added files exist already. */
   def paths(changes: CommitFiles): Set[String] =
@@ -52,7 +52,7 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
           val path = canonical(spelled)
           val kind = theirs.get(path) match {
             case Some(file) => compare(read.get(path), left.get(path), file, vector)
-            case None if movesRows && read.contains(path) && !moved(path) => Disjoint
+            case None if relocatesRows && read.contains(path) && !moved(path) => Disjoint
             case None => if (moved(path)) Moved else Inseparable
           }
           FileConflict(spelled, theirs.get(path), kind)
@@ -75,12 +75,12 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
       vector: Stored => DeletionVector
   ): ConflictKind =
     remove match {
-      case Some(read) if movesRows || deletions.exists(_.restDeleted || add.isDefined) =>
+      case Some(read) if relocatesRows || deletions.exists(_.restDeleted || add.isDefined) =>
         if (id(read.deletionVector) == id(theirs.deletionVector)) Disjoint
         else {
           val (before, now) = (vector(of(read)), vector(of(theirs)))
           if (!before.isSubsetOf(now)) Inseparable
-          else if (movesRows) Disjoint
+          else if (relocatesRows) Disjoint
           else {
             val deleted = now.minus(before)
             // Without a file that is left, all of its rows are deleted.
@@ -138,7 +138,7 @@ private[spark] final class DeletionVectorRebase(log: DeltaLog, deletions: Option
               now.copy(
                 deletionVector = Some(writer.place(deleted, inlineBytes(add.deletionVector))),
                 dataChange = add.dataChange,
-                stats = Some(WideBounds.of(now.stats, rows))
+                stats = Some(LooseBounds.of(now.stats, rows))
               )
             )
           }
@@ -201,7 +201,7 @@ private[spark] object DeletionVectorRebase {
 
   sealed trait ConflictKind
 
-  /** The two commits deleted different rows, or ours has moved rows and the other has deleted some. */
+  /** The two commits deleted different rows, or ours has relocated rows and the other has deleted some. */
   case object Disjoint extends ConflictKind
 
   /** Both commits deleted this number of rows. */

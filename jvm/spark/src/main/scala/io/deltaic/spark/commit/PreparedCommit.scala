@@ -65,9 +65,9 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   private val rebase = new DeletionVectorRebase(request.log, request.rebaseSettings)
 
   /** None if no row of a file can be deleted by a vector. */
-  private lazy val movedRows = request.rebaseSettings.filter(_ => request.writesVectors)
-    .map(new MovedRowsRebase(rebase, _))
-  private val movesRows = request.rebaseSettings.exists(_.movesRows)
+  private lazy val relocatedRows = request.rebaseSettings.filter(_ => request.writesVectors)
+    .map(new RelocatedRowsRebase(rebase, _))
+  private val relocatesRows = request.rebaseSettings.exists(_.relocatesRows)
 
   /** The files of the commit, as rebased since the request. */
   private var current = request.changes
@@ -193,7 +193,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val removes = commit.removes.toSeq
     val info = commit.commitInfo.map(_.json)
     val again = revertedByWinner(version, adds, removes)
-    val isReverted = followMovedRows(commit, adds, removes)
+    val isReverted = rebaseOntoRelocatedRows(commit, adds, removes)
     val conflicts =
       if (isReverted)
         reverted.firstRemovedConcurrently(changes.removes, adds, removes).toSeq.map { gone =>
@@ -266,7 +266,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     synchronized(movedReads.get(rebase.canonical(remove.path)).exists(_ <= version))
 
   /**
-   * Whether any of these winning commits has deleted a row that this one depends on. Of a file with moved rows every
+   * Whether any of these winning commits has deleted a row that this one depends on. Of a file with relocated rows every
    * row counts, since the log does not record which of them were read.
    *
    * @param versions a JSON list
@@ -313,13 +313,13 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     }
 
   /**
-   * If a winning commit has moved rows that this one deletes to other files, the deletions follow them. Where they cannot,
+   * If a winning commit has relocated rows that this one deletes to other files, the deletions follow them. Where they cannot,
    * since this commit has rewritten the files, it reverts the compaction of these files, unless it is a compaction
    * itself. If the log does not tell where the rows are, this commit stays as it is, and conflicts.
    *
    * @return whether it reverts all that the winner did to files that this commit changes
    */
-  private def followMovedRows(
+  private def rebaseOntoRelocatedRows(
       winner: CommitFile,
       adds: Seq[AddFile],
       removes: Seq[RemoveFile]
@@ -329,7 +329,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       request.rebaseSettings.exists(_.lookup.isDefined)
     if (!hasMoved || !mayBeFound) false
     else {
-      val followed = movedRows.filterNot(_ => movesRows).flatMap { moved =>
+      val followed = relocatedRows.filterNot(_ => relocatesRows).flatMap { moved =>
         rebaseOnto(winner.version - 1)
         moved.ofDeletions(changes, adds, removes)
       }
@@ -397,8 +397,8 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     val theirs = synchronized(rebasable.rangeTo(version).values.flatten.toMap)
     if (theirs.nonEmpty) {
       val (after, written) =
-        if (movesRows)
-          movedRows.get.ofMoves(request.changes, before, theirs)
+        if (relocatesRows)
+          relocatedRows.get.ofMoves(request.changes, before, theirs)
             .getOrElse(throw lostRows(version, theirs.keys.min))
         else
           rebase.rebaseOnto(before, theirs.collect { case (path, Some(file)) => path -> file })
@@ -440,7 +440,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   /** The files of the commit, as rebased onto the winning commits so far. */
   private[spark] def changes: CommitFiles = synchronized(current)
 
-  /** The canonical paths of the changes, before and after they followed moved rows. */
+  /** The canonical paths of the changes, before and after they followed relocated rows. */
   private lazy val originalPaths: Set[String] = rebase.paths(request.changes)
   private var rebasedPaths: Option[Set[String]] = None
 

@@ -9,10 +9,10 @@ import io.deltaic.protocol.AddFile
  *
  * @param restDeleted whether all rows of a file that is removed and not added again are deleted; else they
  *   may have been copied to other files
- * @param movesRows whether it moves the rows of the files that it removes to new ones, which have [[lineage.Lineage]]
+ * @param relocatesRows whether it moves the rows of the files that it removes to new ones, which have [[lineage.Lineage]]
  * @param randomPrefixLength of the paths of deletion vectors
  * @param maxVectorFileBytes the maximum size of a file of deletion vectors
- * @param lookup how moved rows are found that [[lineage.Lineage]] does not describe, if they can be found
+ * @param lookup how relocated rows are found that [[lineage.Lineage]] does not describe, if they can be found
  * @param inlineBytes the maximum size of a vector that stays inline in the log if it was so before; 0: none is inline
  */
 private[spark] final case class RebaseSettings(
@@ -20,7 +20,7 @@ private[spark] final case class RebaseSettings(
     randomPrefixLength: Int,
     maxVectorFileBytes: Long,
     inlineBytes: Long,
-    movesRows: Boolean = false,
+    relocatesRows: Boolean = false,
     lookup: Option[RowLookup] = None
 )
 

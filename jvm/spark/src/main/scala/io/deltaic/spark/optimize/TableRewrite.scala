@@ -131,7 +131,7 @@ private[spark] final class TableRewrite(
         RewriteMetrics.sizes(changes.adds) +
           ("numPreservedRows" -> preservedRows(transaction, changes.adds)),
         // Only a compaction has lineage by which rows are found.
-        rebaseSettings = VectorSettings.rebaseSettingsOfMoves(transaction)
+        rebaseSettings = VectorSettings.rebaseSettingsOfRelocation(transaction)
           .filter(order.isEmpty || _.lookup.isDefined)
       )
       transaction.committedFiles

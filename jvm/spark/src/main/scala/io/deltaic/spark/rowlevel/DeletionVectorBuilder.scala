@@ -6,7 +6,7 @@ import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 
 import io.deltaic.dv.DeletionVectorFileWriter
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, TableFeatures}
-import io.deltaic.spark.commit.{CommitFiles, WideBounds}
+import io.deltaic.spark.commit.{CommitFiles, LooseBounds}
 import io.deltaic.spark.write.{NewFiles, RowDeletionActions, WriteTransaction}
 
 /**
@@ -41,14 +41,14 @@ private[rowlevel] final class DeletionVectorBuilder(
     )
     val settings = VectorSettings.of(transaction)
     val bitmapBytes = touched.iterator.map(_.bitmapBytes).sum
-    val onDriver = touched.forall(_.isInline) && bitmapBytes <= settings.mergeBytes
+    val onDriver = touched.forall(_.isInline) && bitmapBytes <= settings.maxBitmapMergeBytes
     val merge = BitmapMerge(
       transaction.dataSpec,
       settings,
       writesVectors = writesDeletionVectors,
       separatesUpdates = transaction.plan.writesChangeDataFeed,
       inMemory = onDriver,
-      maxInlineBytes = DeletionVectorFileWriter.maxInlineBytes(settings.inlineBytes, bitmapBytes)
+      maxInlineBytes = DeletionVectorFileWriter.maxInlineBytes(settings.maxInlineBytes, bitmapBytes)
     )
     val merged = if (onDriver) merge(touched, _ => ()) else inTasks(merge, touched)
     temporary ++= merged.temporaryFiles.map(new Path(_))
@@ -61,7 +61,7 @@ private[rowlevel] final class DeletionVectorBuilder(
         change.spark,
         transaction.jobs(s"merge the bitmaps of ${touched.size} files"),
         merge,
-        FileWithDeletedRows.groups(touched, merge.settings.mergeBytes)
+        FileWithDeletedRows.groups(touched, merge.settings.maxBitmapMergeBytes)
       )
     catch {
       case e: Throwable =>
@@ -102,7 +102,7 @@ private[rowlevel] final class DeletionVectorBuilder(
     file.copy(
       deletionVector = Some(vector),
       dataChange = true,
-      stats = Some(WideBounds.of(file.stats, merged.numRecords))
+      stats = Some(LooseBounds.of(file.stats, merged.numRecords))
     )
   }
 

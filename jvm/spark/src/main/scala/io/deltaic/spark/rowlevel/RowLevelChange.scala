@@ -109,7 +109,7 @@ private[spark] final class RowLevelChange(
     override def isAlreadyCommitted: Boolean =
       batchWrite.isEmpty && progress.isAlreadyCommitted(snapshot)
 
-    override def skip(): Unit = progress.used()
+    override def skip(): Unit = progress.skipped(snapshot.table)
 
     override def affectedRows: AffectedRowCounts = batch.fold(AffectedRowCounts())(_.affectedRows)
 

@@ -96,14 +96,14 @@ private[stream] final class SchemaTracking private (
     val changed = log.commitFiles(first, last).flatMap(_.metadata)
     (Iterator.single(log.at(first).metadata) ++ changed).foreach { metadata =>
       if (!ReadCompatibility.holds(metadata, end.metadata, dataIsOlder = true, readsWidened = true))
-        throw schemaChanged(last)
+        throw batchAcrossChange(last)
     }
     initialize(end)
   }
 
   private def initialize(version: Snapshot): Unit = {
     record(entryOf(version.version, version.protocol, version.metadata), replaces = false)
-    if (differs(Some(version.protocol), Some(version.metadata))) throw tracked(version.version)
+    if (differs(Some(version.protocol), Some(version.metadata))) throw begun(version.version)
   }
 
   private def recordAndFail(
@@ -137,7 +137,13 @@ private[stream] final class SchemaTracking private (
   private def requireAllowed(number: Long, entry: TrackedSchema): Unit =
     schemas.entry(previousNumber(number, entry)).foreach { before =>
       val changes = SchemaChanges.between(before.schema, entry.schema)
-      if (changes.incompatible.nonEmpty) throw schemaChanged(entry.version, before.version)
+      if (changes.incompatible.nonEmpty)
+        throw fail(
+          "DELTAIC_STREAM_SCHEMA_CHANGE_UNSUPPORTED",
+          "previous" -> before.version.toString,
+          "version" -> entry.version.toString,
+          "columns" -> changes.incompatible.mkString(", ")
+        )
       val checkpointId = s"ckpt_${checkpoint.hashCode}"
       val refused = changes.notAllowed(spark, options, entry.version, checkpointId)
       if (refused.nonEmpty) {
@@ -170,18 +176,16 @@ private[stream] final class SchemaTracking private (
         "earliest" -> log.earliestCommit.toString
       )
 
-  /** The error if one batch would have rows of different definitions. */
-  def schemaChanged(version: Long, readVersion: Long = read.version): DeltaicThrowable = fail(
-    "DELTAIC_STREAM_SCHEMA_CHANGED",
-    "version" -> version.toString,
-    "readVersion" -> readVersion.toString
-  )
+  /** The error for a batch, planned without tracking, whose rows one definition cannot read. */
+  def batchAcrossChange(version: Long): DeltaicThrowable =
+    fail("DELTAIC_STREAM_BATCH_ACROSS_SCHEMA_CHANGE", "version" -> version.toString)
 
-  private def tracked(version: Long) = fail(
-    "DELTAIC_STREAM_SCHEMA_TRACKED",
-    "version" -> version.toString,
-    "location" -> schemas.toString
-  )
+  private def tracked(version: Long) = recorded("DELTAIC_STREAM_SCHEMA_TRACKED", version)
+
+  private def begun(version: Long) = recorded("DELTAIC_STREAM_SCHEMA_TRACKING_BEGUN", version)
+
+  private def recorded(condition: String, version: Long) =
+    fail(condition, "version" -> version.toString, "location" -> schemas.toString)
 
   private def shared(other: String) = fail(
     "DELTAIC_STREAM_SCHEMA_LOCATION_SHARED",
@@ -217,7 +221,24 @@ private[spark] object SchemaTracking {
 
   /** Where the user wants schemas to be recorded. */
   def location(options: CaseInsensitiveStringMap): Option[String] =
-    LocationOptions.flatMap(option => Option(options.get(option))).headOption
+    locations(options).headOption.map(_._2)
+
+  private def locations(options: CaseInsensitiveStringMap): Seq[(String, String)] =
+    LocationOptions.flatMap(option => Option(options.get(option)).map(option -> _))
+
+  private def requireOneLocation(table: String, options: CaseInsensitiveStringMap): Unit = {
+    val chosen = locations(options)
+    chosen.find(_._2.trim.isEmpty).foreach { case (option, value) =>
+      throw StreamOptions.invalid(table, option, value, "it is a folder in the checkpointLocation")
+    }
+    if (chosen.map(_._2).distinct.size > 1)
+      throw StreamOptions.invalid(
+        table,
+        chosen(1)._1,
+        chosen(1)._2,
+        s"it is another name of ${chosen.head._1}, which is ${chosen.head._2}. Leave one of them out"
+      )
+  }
 
   /**
    * The log of a source of a stream.
@@ -229,6 +250,7 @@ private[spark] object SchemaTracking {
       table: Snapshot,
       options: CaseInsensitiveStringMap
   ): Option[SchemaTrackingLog] = location(options).map { location =>
+    requireOneLocation(table.table.toString, options)
     val trackingId = Option(options.get(TrackingId))
     SchemaTrackingLog(spark, table.table, table.metadata.id, location, trackingId)
   }

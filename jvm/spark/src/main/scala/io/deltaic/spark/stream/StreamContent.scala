@@ -11,8 +11,8 @@ import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.catalog.DeltaicTable
 import io.deltaic.spark.changes._
-import io.deltaic.spark.scan.TableScanBuilder
 import io.deltaic.spark.scan.files.{FileSplits, FilterableFiles}
+import io.deltaic.spark.scan.{ScanContext, TableScanBuilder}
 
 /**
  * What a stream reads of the initial snapshot and of each commit. Its items are counted as delta-spark counts them, so
@@ -79,7 +79,8 @@ private[stream] final class AddedRows(
       source.tableSchema,
       FileSplits.sessionZone(spark)
     )
-    new TableScanBuilder(spark, files, source.tableSchema, settings)
+    val context = ScanContext(isOfStream = true)
+    new TableScanBuilder(spark, files, source.tableSchema, settings, context)
   }
 }
 
@@ -138,7 +139,7 @@ private[stream] final class StreamedChanges(
       lastVersion: Long
   ): StreamContent.Builder = {
     val read = items.flatten.filterNot(committed => options.excludes(committed.change.file.path))
-    val changes = ListedChanges(log.table, lastVersion, read)
+    val changes = ListedChanges(log.table, lastVersion, read, areOfStream = true)
     new ChangesScanBuilder(spark, changes, table.tableSchema, settings)
   }
 

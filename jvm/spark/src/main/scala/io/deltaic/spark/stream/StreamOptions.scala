@@ -14,7 +14,6 @@ import io.deltaic.spark.catalog.ChangeFeedOptions.{
   StartingTimestamp,
   StartingVersion
 }
-import io.deltaic.spark.util.UnsupportedOperation
 
 /** Where a new stream starts. */
 private[stream] sealed trait StreamStart
@@ -75,7 +74,8 @@ private[stream] object StreamOptions {
   /** @param table for errors */
   def of(table: String, options: CaseInsensitiveStringMap): StreamOptions = {
     unsupported.find(options.containsKey).foreach { option =>
-      throw UnsupportedOperation(table, s"a stream with option $option")
+      val reason = "a stream has no end. Read these versions in a batch with spark.read"
+      throw invalid(table, option, options.get(option), reason)
     }
     val read = new StreamOptions.Reader(table, options)
     val ignoresFileDeletion = read.flag("ignoreFileDeletion", default = false)
@@ -83,7 +83,12 @@ private[stream] object StreamOptions {
     val ignoresChanges = read.flag("ignoreChanges", default = false) || ignoresFileDeletion
     val failsOnLoss = read.flag(FailOnDataLoss, default = true)
     if (!failsOnLoss && SchemaTracking.isIn(options))
-      throw invalid(table, FailOnDataLoss, "false", "a missing commit may have changed the schema")
+      throw invalid(
+        table,
+        FailOnDataLoss,
+        "false",
+        "a missing commit may have changed the schema. Leave it out, or schemaTrackingLocation"
+      )
     StreamOptions(
       start = read.start,
       maxFiles = read.value("maxFilesPerTrigger", "it is a whole number from 1 on") {

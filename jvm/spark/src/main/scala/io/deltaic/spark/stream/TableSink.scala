@@ -106,18 +106,29 @@ private[spark] object TableSink {
   /** Options of the query, and not of its writes. */
   private val ofQuery = Set("path", "checkpointlocation", "queryname")
 
-  /** The transaction identifier of a batch is that of the query, and its mode says what it replaces. */
+  private val instead =
+    "Write each batch in foreachBatch, whose DataFrame takes the options of batch writes"
+  private val replaces = s"the output mode says which rows a batch replaces. $instead"
+  private val identifies = s"the query and the batch number identify a batch. $instead"
+
+  /** The options of batch writes that a stream refuses, with the reason. */
   private val refused =
-    Seq(ReplaceWhere.Key, ReplaceWhere.OnKey, ReplaceWhere.UsingKey, "txnAppId", "txnVersion")
+    ReplaceWhere.Keys.map(_ -> replaces) ++ Seq("txnAppId", "txnVersion").map(_ -> identifies)
 
   def requireAllowed(table: String, options: Map[String, String]): Unit = {
     ReadOnlyOptions.refuse(table, options.keys)
     val present = options.map { case (name, value) => name.toLowerCase(Locale.ROOT) -> value }
-    val dynamic = Option.when(PartitionOverwrite.isDynamic(present.get).contains(true))(
-      s"${DataSourceUtils.PARTITION_OVERWRITE_MODE}=dynamic"
-    )
-    refused.find(name => present.contains(name.toLowerCase(Locale.ROOT))).orElse(dynamic)
-      .foreach(option => throw UnsupportedOperation(table, s"writeStream with option $option"))
+    refused.foreach { case (name, reason) =>
+      present.get(name.toLowerCase(Locale.ROOT))
+        .foreach(value => throw StreamOptions.invalid(table, name, value, reason))
+    }
+    if (PartitionOverwrite.isDynamic(present.get).contains(true))
+      throw StreamOptions.invalid(
+        table,
+        DataSourceUtils.PARTITION_OVERWRITE_MODE,
+        "dynamic",
+        replaces
+      )
   }
 
   /** The columns of `partitionBy` and `clusterBy`. Spark passes the latter as an option. */

@@ -87,17 +87,21 @@ private[spark] final class TableStream[A] private (
       reason
     )
     val timestampMs = TimeTravel.timestampMs(spark, timestamp)
-      .getOrElse(invalid("it cannot be read as a timestamp"))
+      .getOrElse(invalid("it is not a timestamp, such as 2026-01-31 or 2026-01-31 12:30:00"))
     val version = log.versionFrom(timestampMs)
     val latest = log.latest().version
     if (version > latest && !ChangeFeedOptions.allowsOutOfRange(spark))
-      invalid(s"the table's latest version, $latest, is older")
+      invalid(
+        s"the table's latest version, $latest, is older. To read only later commits, set " +
+          s"${ChangeFeedOptions.StartingVersion}=latest; to accept any time, set " +
+          "spark.deltaic.changeDataFeed.timestampOutOfRange.enabled to true"
+      )
     version
   }
 
   override def deserializeOffset(json: String): StreamOffset = {
     val offset = StreamOffset.parse(log.table.toString, json)
-    requireSameTable(offset.tableId)
+    requireSameTable(started = offset.tableId, current = tableId)
     offset
   }
 
@@ -112,7 +116,7 @@ private[spark] final class TableStream[A] private (
   override def latestOffset(startOffset: Offset, limit: ReadLimit): Offset = {
     val start = offsetOf(startOffset)
     val latest = log.latest()
-    requireSameTable(latest.metadata.id)
+    requireSameTable(started = tableId, current = latest.metadata.id)
     tracking.foreach(_.continueAfter(if (start.inSnapshot) start.version else start.lastVersion))
     if (tracking.isDefined && start.index == StreamOffset.SchemaChange)
       // Spark commits a batch when it finds another one after it.
@@ -191,7 +195,7 @@ private[spark] final class TableStream[A] private (
       .toVector
     // A batch that was planned without a tracked schema.
     between.find(_.isSchemaChange).foreach(change =>
-      throw tracking.get.schemaChanged(change.version)
+      throw tracking.get.batchAcrossChange(change.version)
     )
     between.flatMap(_.item)
   }
@@ -213,11 +217,11 @@ private[spark] final class TableStream[A] private (
     case other => deserializeOffset(other.json())
   }
 
-  private def requireSameTable(id: String): Unit =
-    if (id != tableId)
+  private def requireSameTable(started: String, current: String): Unit =
+    if (started != current)
       throw DeltaicException(
         "DELTAIC_STREAM_TABLE_REPLACED",
-        Map("table" -> log.table.toString, "expected" -> tableId, "found" -> id)
+        Map("table" -> log.table.toString, "expected" -> started, "found" -> current)
       )
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = unplanned

@@ -32,7 +32,7 @@ private[spark] object SessionSettings {
    *
    * @param name without the prefix
    * @param reason which values are valid
-   * @param parse the value of a text; None if it is invalid
+   * @param parse the value of a string; None if it is invalid
    */
   def parsed[T](spark: SparkSession, name: String, reason: String)(
       parse: String => Option[T]

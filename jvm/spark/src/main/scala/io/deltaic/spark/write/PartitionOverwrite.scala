@@ -29,7 +29,7 @@ private[spark] object PartitionOverwrite {
       if (!PartitionOverwriteMode.values.exists(_.toString == mode))
         throw DeltaicException(
           "DELTAIC_INVALID_WRITE_OPTION",
-          Map("option" -> Key, "value" -> text)
+          Map("option" -> Key, "value" -> text, "valid" -> "static or dynamic")
         )
       mode == PartitionOverwriteMode.DYNAMIC.toString
     }

@@ -16,5 +16,9 @@ private[spark] object PropertyOptions {
     asSpelled.filter { case (key, value) => value != null && isProperty(key) }
   }
 
-  def isProperty(option: String): Boolean = option.toLowerCase(Locale.ROOT).startsWith("delta.")
+  /** Whether it is of the namespace of Delta, or of that of Deltaic, whose properties other engines do not know. */
+  def isProperty(option: String): Boolean = {
+    val name = option.toLowerCase(Locale.ROOT)
+    name.startsWith("delta.") || name.startsWith("deltaic.")
+  }
 }

@@ -1,6 +1,8 @@
 package io.deltaic.spark.write
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
+import org.slf4j.LoggerFactory
 
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.util.SessionSettings
@@ -59,5 +61,21 @@ private[spark] final class SessionWriteOptions(
     )
       SessionSettings.unset(spark, "write.txnVersion")
 
+  /** Called instead of a write that has already been committed. */
+  def skipped(table: Path): Unit = {
+    SessionWriteOptions.logger.warn(
+      "Table {}: a write with txnAppId {} and txnVersion {} is skipped, because one with this or a later version " +
+        "has been committed",
+      table,
+      all("txnappid"),
+      all("txnversion")
+    )
+    used()
+  }
+
   private def setting(name: String): Option[String] = SessionSettings.get(spark, name)
+}
+
+private object SessionWriteOptions {
+  private val logger = LoggerFactory.getLogger(classOf[SessionWriteOptions])
 }

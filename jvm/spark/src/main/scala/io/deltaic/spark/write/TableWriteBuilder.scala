@@ -175,7 +175,7 @@ private[spark] final class TableWrite(
 
   override def isAlreadyCommitted: Boolean = target.snapshot.exists(progress.isAlreadyCommitted)
 
-  override def skip(): Unit = progress.used()
+  override def skip(): Unit = progress.skipped(log.table)
 
   override def requiredDistribution(): Distribution = Distributions.unspecified()
 

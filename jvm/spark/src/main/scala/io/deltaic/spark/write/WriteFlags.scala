@@ -16,7 +16,7 @@ private[spark] object WriteFlags {
     SessionSettings.parseFlag(value).getOrElse {
       throw DeltaicException(
         "DELTAIC_INVALID_WRITE_OPTION",
-        Map("option" -> option, "value" -> value)
+        Map("option" -> option, "value" -> value, "valid" -> "true or false")
       )
     }
 

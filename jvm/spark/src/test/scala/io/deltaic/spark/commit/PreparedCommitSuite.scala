@@ -103,7 +103,7 @@ class PreparedCommitSuite extends munit.FunSuite {
     assertEquals(conflicting.get("removedFileWeChange").asText, "old")
   }
 
-  log.test("moved rows that were read conflict when they are deleted") { log =>
+  log.test("relocated rows that were read conflict when they are deleted") { log =>
     def moved(file: AddFile): AddFile = file.copy(dataChange = false)
     val (read, elsewhere, onceMore) = (add("read", 5), add("elsewhere", 5), add("once more", 5))
     val winners = Seq(

@@ -204,7 +204,11 @@ private[spark] final class TableCreation(
         .filterNot(WriteFlags.isTrue(WriteFlags.OverwriteSchema, _)).foreach { value =>
           throw DeltaicException(
             "DELTAIC_INVALID_WRITE_OPTION",
-            Map("option" -> s"overwriteSchema of $statement", "value" -> value)
+            Map(
+              "option" -> s"overwriteSchema of $statement",
+              "value" -> value,
+              "valid" -> "true, because the statement always replaces the columns"
+            )
           )
         }
 

@@ -54,7 +54,7 @@ private[spark] final class RowsByRowId(
     } catch {
       case e: SparkException if e.getCondition == JobCancelled => throw e
       case NonFatal(e) =>
-        logger.warn(s"$table: cannot find moved rows by their row IDs", e)
+        logger.warn(s"$table: cannot find relocated rows by their row IDs", e)
         None
     }
 
@@ -90,7 +90,11 @@ private[spark] final class RowsByRowId(
     val broadcast = spark.sparkContext.broadcast(Ids(ids))
     val found =
       try
-        JobInternals.ofPartitions(spark, jobs("find moved rows by their row IDs"), identified(in)) {
+        JobInternals.ofPartitions(
+          spark,
+          jobs("find relocated rows by their row IDs"),
+          identified(in)
+        ) {
           (_, rows) =>
             val ofPaths = mutable.Map.empty[String, (DeletionVector, DeletionVector)]
             byPath(rows) { path =>

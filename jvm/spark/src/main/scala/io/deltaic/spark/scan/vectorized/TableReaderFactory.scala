@@ -27,6 +27,7 @@ import io.deltaic.spark.schema.ScanColumns
  * @param columnar whether Spark also requests batches; if not, they are converted to rows
  * @param configuration of file systems, to find out why a file is missing
  * @param deletionVectors the source of the deletion vectors by which rows of this scan are filtered, if any
+ * @param isOfStream whether a batch of a stream is read, for errors
  */
 private[scan] final class TableReaderFactory(
     table: String,
@@ -36,7 +37,8 @@ private[scan] final class TableReaderFactory(
     vectorized: Boolean,
     columnar: Boolean,
     deletionVectors: Option[DeletionVectorSource],
-    configuration: Option[Broadcast[SerializableConfiguration]] = None
+    configuration: Option[Broadcast[SerializableConfiguration]] = None,
+    isOfStream: Boolean = false
 ) extends FilePartitionReaderFactory {
 
   override protected def options: FileSourceOptions = splits.options
@@ -45,12 +47,22 @@ private[scan] final class TableReaderFactory(
 
   override def createReader(task: InputPartition): PartitionReader[InternalRow] = {
     loadDeletionVectors(task)
-    new NamingReader(super.createReader(task), table, version, configuration)
+    new NamingReader(super.createReader(task), missingFile)
   }
 
   override def createColumnarReader(task: InputPartition): PartitionReader[ColumnarBatch] = {
     loadDeletionVectors(task)
-    new NamingReader(super.createColumnarReader(task), table, version, configuration)
+    new NamingReader(super.createColumnarReader(task), missingFile)
+  }
+
+  private def missingFile(file: String, cause: Throwable): DeltaicThrowable = {
+    val condition =
+      if (isOfStream) "DELTAIC_STREAM_DATA_FILE_MISSING" else "DELTAIC_DATA_FILE_MISSING"
+    val parameters = Map("table" -> table, "version" -> version.toString, "file" -> file)
+    val missing = DeltaicException(condition, parameters, cause)
+    configuration.filterNot(_ => isOfStream).fold(missing) { shared =>
+      VacuumedVersion.explain(table, version, file, shared.value.value)(missing)
+    }
   }
 
   override def buildColumnarReader(split: PartitionedFile): PartitionReader[ColumnarBatch] =
@@ -89,24 +101,14 @@ private[scan] final class TableReaderFactory(
 /** Adds the table to the error for a missing file, and passes Deltaic's own errors through. */
 private final class NamingReader[T](
     files: PartitionReader[T],
-    table: String,
-    version: Long,
-    configuration: Option[Broadcast[SerializableConfiguration]]
+    missingFile: (String, Throwable) => DeltaicThrowable
 ) extends PartitionReader[T] {
 
   override def next(): Boolean =
     try files.next()
     catch {
       case e: SparkException if e.getCondition == "FAILED_READ_FILE.FILE_NOT_EXIST" =>
-        val file = e.getMessageParameters.getOrDefault("path", "")
-        val missing = DeltaicException(
-          "DELTAIC_DATA_FILE_MISSING",
-          Map("table" -> table, "version" -> version.toString, "file" -> file),
-          e
-        )
-        throw configuration.fold(missing) { shared =>
-          VacuumedVersion.explain(table, version, file, shared.value.value)(missing)
-        }
+        throw missingFile(e.getMessageParameters.getOrDefault("path", ""), e)
       case e: SparkException if e.getCause.isInstanceOf[DeltaicThrowable] => throw e.getCause
     }
 

@@ -239,7 +239,11 @@ private[deltaic] object DataWriteSpec {
         text.trim.toLongOption.map(math.max(_, 0L)).getOrElse {
           throw DeltaicException(
             "DELTAIC_INVALID_WRITE_OPTION",
-            Map("option" -> "maxRecordsPerFile", "value" -> text)
+            Map(
+              "option" -> "maxRecordsPerFile",
+              "value" -> text,
+              "valid" -> "a number of rows, where 0 or less means no limit"
+            )
           )
         }
     }

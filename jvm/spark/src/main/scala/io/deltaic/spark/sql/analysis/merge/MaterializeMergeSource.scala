@@ -115,7 +115,7 @@ private[spark] final case class MaterializeMergeSource(spark: SparkSession)
 
   private def isLarge(target: Snapshot): Boolean = {
     val minBytes =
-      SessionSettings.bytes(spark, "rowLevel.storedSource.minTableBytes", DefaultMinTableBytes)
+      SessionSettings.bytes(spark, "merge.materializeSource.minTableBytes", DefaultMinTableBytes)
     minBytes >= 0 && target.size.forall(_.sizeBytes >= minBytes)
   }
 

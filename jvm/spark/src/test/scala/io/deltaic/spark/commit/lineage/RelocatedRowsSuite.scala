@@ -6,8 +6,8 @@ import io.deltaic.dv.DeletionVector
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile}
 import io.deltaic.spark.commit.{CommitFiles, LoggedFile}
 
-/** The positions of moved rows, compared with rows that are copied one by one. */
-class MovedRowsSuite extends munit.FunSuite {
+/** The positions of relocated rows, compared with rows that are copied one by one. */
+class RelocatedRowsSuite extends munit.FunSuite {
 
   private def add(path: String, rows: Long, lineage: Option[Lineage] = None): AddFile =
     LoggedFile(path, rows, dataChange = false).copy(tags = lineage.map(_.tag).toMap)
@@ -15,8 +15,8 @@ class MovedRowsSuite extends munit.FunSuite {
   private def descriptor(rows: Int): Option[DeletionVectorDescriptor] =
     Option.when(rows > 0)(DeletionVectorDescriptor("u", "somewhere", Some(1), 10, rows.toLong))
 
-  private def moved(removes: Seq[RemoveFile], adds: Seq[AddFile]): MovedRows =
-    new MovedRows(removes.toIndexedSeq, adds, identity, CommitFiles.rowsIn)
+  private def moved(removes: Seq[RemoveFile], adds: Seq[AddFile]): RelocatedRows =
+    new RelocatedRows(removes.toIndexedSeq, adds, identity, CommitFiles.rowsIn)
 
   private def rows(vector: DeletionVector): Set[Long] = {
     val found = Set.newBuilder[Long]

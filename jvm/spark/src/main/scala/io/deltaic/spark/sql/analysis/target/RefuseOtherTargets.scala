@@ -1,4 +1,4 @@
-package io.deltaic.spark.sql.analysis
+package io.deltaic.spark.sql.analysis.target
 
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation

@@ -1,4 +1,4 @@
-package io.deltaic.spark.sql.analysis
+package io.deltaic.spark.sql.analysis.target
 
 import java.util.Locale
 
@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, Extr
 
 import io.deltaic.spark.catalog.DeltaicTable
 import io.deltaic.spark.schema.AnalyzedColumns
+import io.deltaic.spark.sql.analysis.{PendingColumns, ShownColumns, ViewTarget}
 
 /**
  * Replaces a temporary view in the target of a statement by its table, if the view only projects columns of the table:

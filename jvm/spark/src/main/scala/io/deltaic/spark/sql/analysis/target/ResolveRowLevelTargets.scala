@@ -1,4 +1,4 @@
-package io.deltaic.spark.sql.analysis
+package io.deltaic.spark.sql.analysis.target
 
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -7,6 +7,7 @@ import org.apache.spark.sql.execution.datasources.v2.ExtractV2Table
 
 import io.deltaic.spark.catalog.DeltaicTable
 import io.deltaic.spark.catalog.target.Evolution
+import io.deltaic.spark.sql.analysis.{PendingColumns, PendingTarget, RowMetadata, ShownColumns}
 import io.deltaic.spark.util.UnsupportedOperation
 
 /**

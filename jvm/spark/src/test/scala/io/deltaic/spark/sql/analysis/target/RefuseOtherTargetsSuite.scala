@@ -1,4 +1,4 @@
-package io.deltaic.spark.sql.analysis
+package io.deltaic.spark.sql.analysis.target
 
 import java.util.{EnumSet, Set => JSet}
 

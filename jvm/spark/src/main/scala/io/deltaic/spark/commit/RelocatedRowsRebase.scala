@@ -5,20 +5,20 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile}
 import io.deltaic.spark.commit.DeletionVectorRebase.{Stored, of}
-import io.deltaic.spark.commit.lineage.{Lineage, MovedRows}
+import io.deltaic.spark.commit.lineage.{Lineage, RelocatedRows}
 
 /**
- * Rebases two commits of which one has moved rows to other files, and the other has deleted some of them. In
+ * Rebases two commits of which one has relocated rows to other files, and the other has deleted some of them. In
  * either order, the rows are deleted in the new files, by deletion vectors
  * (docs/decisions/0047-a-compacted-file-knows-its-inputs.md).
  */
-private[spark] final class MovedRowsRebase(
+private[spark] final class RelocatedRowsRebase(
     rebase: DeletionVectorRebase,
     settings: RebaseSettings
 ) {
 
   /**
-   * Our commit has moved rows: what others have meanwhile deleted from its inputs is deleted from its new files.
+   * Our commit has relocated rows: what others have meanwhile deleted from its inputs is deleted from its new files.
    *
    * @param original the changes before any rebase, by which the lineage counts
    * @param changes the changes as rebased so far
@@ -31,7 +31,7 @@ private[spark] final class MovedRowsRebase(
       theirs: Map[String, Option[AddFile]]
   ): Option[(CommitFiles, Seq[Path])] = {
     val removes = original.removes.toIndexedSeq
-    val moved = movedRows(removes, original.adds)
+    val moved = relocatedRows(removes, original.adds)
     val read = removes.filter(remove => theirs.contains(rebase.canonical(remove.path)))
     val vector = rebase.vectorsOf(
       read.map(of) ++ theirs.values.flatten.map(of) ++ changes.adds.map(of)
@@ -91,7 +91,7 @@ private[spark] final class MovedRowsRebase(
   }
 
   /**
-   * Others have moved rows that our commit deletes: they are deleted where they are now.
+   * Others have relocated rows that our commit deletes: they are deleted where they are now.
    *
    * @param changes our changes, rebased onto all earlier commits
    * @return none if it is not known where the rows are
@@ -109,7 +109,7 @@ private[spark] final class MovedRowsRebase(
     val again = adds.iterator.map(add => rebase.canonical(add.path)).toSet
     val canFollow = paths.forall(p => (settings.restDeleted || left.contains(p)) && !again(p))
     Option.when(paths.nonEmpty && canFollow) {
-      val moved = movedRows(removes.toIndexedSeq, adds)
+      val moved = relocatedRows(removes.toIndexedSeq, adds)
       val vector = rebase.vectorsOf(
         paths.flatMap(p => of(read(p)) +: left.get(p).map(of).toSeq) ++ adds.map(of)
       )
@@ -138,7 +138,7 @@ private[spark] final class MovedRowsRebase(
 
   /** The positions of deleted rows in the files that they were moved to; none if some were deleted before. */
   private def byLineage(
-      moved: MovedRows,
+      moved: RelocatedRows,
       rows: Seq[RowLookup.RowsInFile]
   ): Option[Map[String, DeletionVector]] = {
     def stored(rows: RowLookup.RowsInFile) = Stored(rows.file.path, moved.vectorOf(rows.file.path))
@@ -151,7 +151,7 @@ private[spark] final class MovedRowsRebase(
 
   /** The positions of rows in the files that they were moved to, by path; it is known where they are. */
   private def positionsOf(
-      moved: MovedRows,
+      moved: RelocatedRows,
       rows: Seq[RowLookup.RowsInFile]
   ): Map[String, DeletionVector] =
     rows.flatMap(r => moved.positions(r.file.path, r.vector, r.positions))
@@ -182,8 +182,8 @@ private[spark] final class MovedRowsRebase(
     (after, files)
   }
 
-  private def movedRows(removes: IndexedSeq[RemoveFile], adds: Seq[AddFile]): MovedRows =
-    new MovedRows(removes, adds, rebase.canonical, CommitFiles.rowsIn)
+  private def relocatedRows(removes: IndexedSeq[RemoveFile], adds: Seq[AddFile]): RelocatedRows =
+    new RelocatedRows(removes, adds, rebase.canonical, CommitFiles.rowsIn)
 
   /** The files with these rows deleted; a file without remaining rows is left out. */
   private def withVectors(
@@ -201,7 +201,7 @@ private[spark] final class MovedRowsRebase(
             val vector: DeletionVectorDescriptor = writer.place(deleted, inlineBytes)
             add.copy(
               deletionVector = Some(vector),
-              stats = Some(WideBounds.of(add.stats, rows))
+              stats = Some(LooseBounds.of(add.stats, rows))
             )
           }
       }

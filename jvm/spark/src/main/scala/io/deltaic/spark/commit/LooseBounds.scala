@@ -3,7 +3,7 @@ package io.deltaic.spark.commit
 import io.deltaic.spark.util.Json
 
 /** Statistics of a file whose deletion vector grew (Protocol § Per-file Statistics). */
-private[spark] object WideBounds {
+private[spark] object LooseBounds {
 
   /**
    * The same bounds with `tightBounds` false, and with `numRecords`, which a deletion vector requires. Statistics

@@ -12,13 +12,13 @@ import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile}
  * @param canonical paths are compared by it: writers differ in how they spell them
  * @param numRecords of statistics
  */
-private[spark] final class MovedRows(
+private[spark] final class RelocatedRows(
     removes: IndexedSeq[RemoveFile],
     adds: Seq[AddFile],
     canonical: String => String,
     numRecords: Option[String] => Option[Long]
 ) {
-  import MovedRows._
+  import RelocatedRows._
 
   private val inputs: Map[String, Input] = {
     val readded = adds.iterator.map(add => canonical(add.path)).toSet
@@ -98,7 +98,7 @@ private[spark] final class MovedRows(
   }
 }
 
-private object MovedRows {
+private object RelocatedRows {
 
   /**
    * Consecutive live rows of an input.

@@ -1,8 +1,10 @@
-package io.deltaic.spark.sql.analysis
+package io.deltaic.spark.sql.analysis.target
 
 import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.toPrettySQL
+
+import io.deltaic.spark.sql.analysis.ShownColumns
 
 /** The operation of a view or a query of the WITH clause, beyond projecting columns of a table, as an SQL keyword. */
 private[sql] object ViewOperation {
