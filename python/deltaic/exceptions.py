@@ -198,7 +198,7 @@ def unsupported_command(command: str) -> DeltaError:
         A key of ``unsupported-commands.json``.
     """
     instead = load_json("unsupported-commands.json")[command]
-    return error("DELTAIC_COMMAND_UNSUPPORTED", command=command, instead=instead)
+    return error("DELTAIC_UNSUPPORTED_COMMAND", command=command, instead=instead)
 
 
 def error_class(condition: str) -> type[DeltaError]:

@@ -201,7 +201,7 @@ result = [sorted(row._change_type for row in feed.collect()), within]
         (
             "spark.sql(f'REORG TABLE {t} APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))')",
             "AnalysisException",
-            "DELTAIC_COMMAND_UNSUPPORTED",
+            "DELTAIC_UNSUPPORTED_COMMAND",
             "0A000",
         ),
         (

@@ -371,7 +371,7 @@ def test_second_of_two_concurrent_commits(
 
 
 def identity_moved_to(metadata: Metadata, mark: int) -> Metadata:
-    numbered = column(
+    identity = column(
         "id",
         metadata={
             "delta.identity.start": 1,
@@ -379,7 +379,7 @@ def identity_moved_to(metadata: Metadata, mark: int) -> Metadata:
             "delta.identity.highWaterMark": mark,
         },
     )
-    return dataclasses.replace(metadata, schema_string=schema(numbered, "p"))
+    return dataclasses.replace(metadata, schema_string=schema(identity, "p"))
 
 
 @pytest.mark.parametrize(

@@ -98,3 +98,80 @@ def test_rows_of_a_query_that_is_killed_many_times_are_there_once(
         log.commit_info(table, v)["operationParameters"]["epochId"] for v in log.versions(table)
     ]
     assert epochs == sorted(set(epochs), key=int), "a batch was committed twice"
+
+
+#: Kills of a tracked stream at each point.
+TRACKED_KILLS = 7
+
+#: Around the entry of a change, and before the batch after the change is committed.
+TRACKED_POINTS = {
+    "before the entry": ("rename", r"/checkpoint/_schema_log_", "before"),
+    "after the entry": ("rename", r"/checkpoint/_schema_log_", "after"),
+    "before the commit log": ("rename", r"/checkpoint/commits/", "before"),
+}
+
+TRACKED_QUERY = """
+spark.conf.set(
+    "spark.sql.streaming.checkpointFileManagerClass",
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+)
+
+def run():
+    rows = spark.readStream.format("delta").option("schemaTrackingLocation", checkpoint)
+    rows = rows.option("allowSourceColumnRename", "always").load(source)
+    writer = rows.writeStream.format("delta").option("mergeSchema", "true")
+    writer = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+    try:
+        writer.start(table).awaitTermination()
+        return True
+    except Exception as problem:
+        if "DELTAIC_STREAM_SCHEMA_TRACK" not in str(problem):
+            raise
+        return False
+
+while not run():
+    pass
+result = None
+"""
+
+
+@pytest.mark.parametrize("point", TRACKED_POINTS)
+def test_rows_of_a_tracked_stream_that_is_killed_at_changes_are_there_once(
+    spark: SparkSession,
+    processes: FaultyProcesses,
+    tmp_path: Path,
+    figures: Counter[str],
+    point: str,
+) -> None:
+    paths = {name: str(tmp_path / name) for name in ("source", "table", "checkpoint")}
+    source = f"delta.`{paths['source']}`"
+    mapped = {"delta.columnMapping.mode": "name"}
+    build_table(spark, paths["source"], "id INT, v0 INT", [[(0, 0)]], properties=mapped)
+    with processes.take() as (process, _):
+        process.run(TRACKED_QUERY, **paths)
+    call, path, when = TRACKED_POINTS[point]
+    for kill in range(1, TRACKED_KILLS + 1):
+        spark.sql(f"INSERT INTO {source} VALUES ({10 * kill}, {10 * kill})")
+        spark.sql(f"ALTER TABLE {source} RENAME COLUMN v{kill - 1} TO v{kill}")
+        spark.sql(f"INSERT INTO {source} VALUES ({10 * kill + 1}, {10 * kill + 1})")
+        with processes.take() as (process, pid), pytest.raises(SparkProcessError) as ended:
+            process.run(ARM + TRACKED_QUERY, **paths, fault=[call, path, 1, f"kill {when}"])
+        assert not is_alive(pid), f"it was not killed: {ended.value}"
+        figures["kills"] += 1
+        if kill % 2 == 0:
+            with processes.take() as (process, _):
+                process.run(TRACKED_QUERY, **paths)
+    with processes.take() as (process, _):
+        process.run(TRACKED_QUERY, **paths)
+    figures["commits"] += len(log.versions(paths["table"]))
+    # Each row has its value in the column of its time, and in no other one.
+    expected = {0: {"v0": 0}}
+    for kill in range(1, TRACKED_KILLS + 1):
+        expected[10 * kill] = {f"v{kill - 1}": 10 * kill}
+        expected[10 * kill + 1] = {f"v{kill}": 10 * kill + 1}
+    rows = [row.asDict() for row in spark.read.format("delta").load(paths["table"]).collect()]
+    found = {
+        row.pop("id"): {name: value for name, value in row.items() if value is not None}
+        for row in rows
+    }
+    require_kept(figures, len(rows) == len(found) and found == expected, point)

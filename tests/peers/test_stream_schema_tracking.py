@@ -82,7 +82,7 @@ def test_engines_take_turns_at_each_start(
         found += rows
         if failure is None:
             break
-        assert "METADATA_EVOLUTION" in failure or "DELTAIC_STREAM_SCHEMA_TRACKED" in failure
+        assert "METADATA_EVOLUTION" in failure or "DELTAIC_STREAM_SCHEMA_TRACK" in failure
     read = [[c[: len(c) - 3] if feed else c, r[: len(c) - 3] if feed else r] for c, r in found]
     assert read == expected
     assert turn == 1 + len(CHANGES), "each change fails one run"

@@ -302,9 +302,9 @@ def test_changes_that_rows_could_not_follow_are_refused(change: Any) -> None:
 
 
 def test_column_whose_values_are_computed_takes_no_default() -> None:
-    numbered = {"delta.identity.start": 1, "delta.identity.step": 1}
+    identity = {"delta.identity.start": 1, "delta.identity.step": 1}
     generated = {"delta.generationExpression": "v + 1"}
-    log = table(column("n", metadata=numbered), column("g", metadata=generated), "v", "p")
+    log = table(column("n", metadata=identity), column("g", metadata=generated), "v", "p")
     for name in ("n", "G"):
         given = {"column": [name], "default": "5"}
         refused = refusal(log, "alterColumns", columns=[given])

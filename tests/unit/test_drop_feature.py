@@ -61,7 +61,7 @@ def test_constraints_are_dropped_before_their_feature() -> None:
     assert info["operation"] == "DROP FEATURE"
     expected = {"featureName": "checkConstraints", "truncateHistory": "false"}
     assert info["operationParameters"] == expected
-    assert "DELTAIC_FEATURE_NOT_SUPPORTED" in refusal(log, "checkConstraints")
+    assert "DELTAIC_FEATURE_NOT_PRESENT" in refusal(log, "checkConstraints")
     run(log, "addConstraint", name="c", expression="id > 0")
     assert log.actions(4, "protocol") == [{"minReaderVersion": 1, "minWriterVersion": 3}]
 
@@ -107,7 +107,7 @@ def test_domains_are_removed_before_their_feature() -> None:
     ("features", "arguments", "says"),
     [
         ((), {"feature": "nowhere"}, "DELTAIC_UNKNOWN_FEATURE"),
-        ((), {"feature": "deletionVectors"}, "DELTAIC_FEATURE_NOT_SUPPORTED"),
+        ((), {"feature": "deletionVectors"}, "DELTAIC_FEATURE_NOT_PRESENT"),
         (("deletionVectors",), {"feature": "deletionVectors"}, "rewritten or deleted"),
         ((), {"feature": "appendOnly"}, "not supported"),
         (("rowTracking",), {"feature": "domainMetadata"}, "rowTracking requires it"),

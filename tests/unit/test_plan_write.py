@@ -135,7 +135,7 @@ def test_char_and_varchar_are_stored_as_strings() -> None:
                     "delta.enableDeletionVectors": "true",
                 }
             },
-            "DELTAIC_PROPERTIES_EXCLUDE_EACH_OTHER",
+            "DELTAIC_INCOMPATIBLE_PROPERTIES",
         ),
         (
             {
@@ -144,7 +144,7 @@ def test_char_and_varchar_are_stored_as_strings() -> None:
                     "delta.columnMapping.mode": "name",
                 }
             },
-            "DELTAIC_PROPERTIES_EXCLUDE_EACH_OTHER",
+            "DELTAIC_INCOMPATIBLE_PROPERTIES",
         ),
         ({"options": {"replacewhere": "p = 1"}}, "DELTAIC_REPLACE_WHERE_REFUSED"),
         ({"options": {"replaceusing": "p"}}, "DELTAIC_REPLACE_WHERE_REFUSED"),

@@ -179,7 +179,7 @@ def test_table_whose_property_binds_writers_is_refused_and_any_other_is_written(
     for name in ("universalFormat.enabledFormats", "coordinatedCommits.commitCoordinator-preview"):
         with pytest.raises(DeltaError, match=rf"delta\.{re.escape(name)} = x") as caught:
             require_no_writer_binding_properties("/t", 3, {f"delta.{name}": "x"})
-        assert caught.value.condition == "DELTAIC_PROPERTY_BINDS_WRITERS"
+        assert caught.value.condition == "DELTAIC_UNSUPPORTED_WRITER_PROPERTY"
 
 
 def test_properties_that_nobody_knows_are_stored_where_the_session_allows_them() -> None:
@@ -282,7 +282,7 @@ def test_value_of_a_property_that_is_not_set_is_its_default() -> None:
 def test_stored_number_that_is_empty_is_no_number() -> None:
     with pytest.raises(DeltaError) as caught:
         checked_number("/t", {"delta.checkpointInterval": ""}, "delta.checkpointInterval")
-    assert caught.value.condition == "DELTAIC_STORED_PROPERTY_INVALID"
+    assert caught.value.condition == "DELTAIC_INVALID_STORED_PROPERTY"
 
 
 @pytest.mark.parametrize(

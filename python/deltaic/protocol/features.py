@@ -296,7 +296,7 @@ def _require_plain_files(table: str, metadata: Metadata) -> None:
     ):
         if used:
             raise error(
-                "DELTAIC_PROPERTIES_EXCLUDE_EACH_OTHER",
+                "DELTAIC_INCOMPATIBLE_PROPERTIES",
                 table=table,
                 a=SYMLINK_MANIFEST_PROPERTY,
                 b=name,

@@ -270,7 +270,7 @@ def checked_value(table: str, configuration: Mapping[str, str], name: str) -> st
     problem = known.problem_with(value)
     if problem is not None:
         raise error(
-            "DELTAIC_STORED_PROPERTY_INVALID",
+            "DELTAIC_INVALID_STORED_PROPERTY",
             table=table,
             property=name,
             value=value,
@@ -356,7 +356,7 @@ def require_no_writer_binding_properties(
     for known in unsupported_properties(configuration):
         if known.required_by_writers:
             raise error(
-                "DELTAIC_PROPERTY_BINDS_WRITERS",
+                "DELTAIC_UNSUPPORTED_WRITER_PROPERTY",
                 table=table,
                 version=version,
                 property=known.name,

@@ -109,7 +109,7 @@ def test_table_without_mapping_takes_columns_and_comments(spark: SparkSession, t
         (
             "DROP FEATURE deletionVectors TRUNCATE HISTORY",
             InvalidArgumentError,
-            "FEATURE_NOT_SUPPORTED",
+            "FEATURE_NOT_PRESENT",
         ),
         ("ALTER COLUMN id SYNC IDENTITY", InvalidArgumentError, "NOT_IDENTITY"),
     ]

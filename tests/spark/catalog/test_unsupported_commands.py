@@ -45,7 +45,7 @@ def require_refusal(raised: pytest.ExceptionInfo[AnalysisException], command: st
     problem = raised.value
     assert isinstance(problem, InvalidArgumentError)
     assert "ParseException" not in type(problem).__name__
-    assert problem.condition == "DELTAIC_COMMAND_UNSUPPORTED"
+    assert problem.condition == "DELTAIC_UNSUPPORTED_COMMAND"
     assert problem.getSqlState() == "0A000"
     assert problem.parameters["command"] == command
     assert len(problem.parameters["instead"]) > 40, "it says what works"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 
 from tests.support import log
 from tests.support.change_feed import changes
+from tests.support.maintenance import await_maintenance
 from tests.support.streams import failure_of, run_stream, stream_of
 from tests.support.table_builder import append_file, build_table
 
@@ -23,6 +27,10 @@ TABLES: dict[str, tuple[dict[str, str], list[str]]] = {
     "files": ({"delta.enableDeletionVectors": "false"}, []),
     "partitions": ({"delta.enableDeletionVectors": "true"}, ["v"]),
     "mapping": ({"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"}, ["v"]),
+    "mapping by ID": (
+        {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "id"},
+        [],
+    ),
 }
 
 
@@ -218,3 +226,66 @@ def test_table_without_a_feed_and_a_range_with_an_end_are_refused(
 def test_batch_read_without_a_start_is_still_refused(spark: SparkSession, feeding: str) -> None:
     with pytest.raises(Exception, match="DELTAIC_CHANGES_START_MISSING"):
         spark.read.format("delta").option("readChangeFeed", "true").load(feeding).collect()
+
+
+def plain_commits(spark: SparkSession, table: str) -> list[str]:
+    """Make a table of three commits with two files each; return the paths of the files."""
+    feed = {"delta.enableChangeDataFeed": "true"}
+    build_table(spark, table, "id INT", [[(1,)], [(2,)]], properties=feed)
+    for n in (3, 5):
+        rows = spark.createDataFrame([(n,), (n + 1,)], "id INT").repartitionByRange(2, "id")
+        rows.write.format("delta").mode("append").save(table)
+    return [add["path"] for version in range(3) for add in log.actions(table, version, "add")]
+
+
+@pytest.mark.parametrize(("limit", "batches"), [(1, 6), (2, 3), (3, 2), (6, 1)])
+def test_files_of_appends_are_divided_into_batches(
+    spark: SparkSession, table: str, tmp_path: Path, limit: int, batches: int
+) -> None:
+    plain_commits(spark, table)
+    for options in ({"readChangeFeed": "true"}, {"readChangeData": "true"}):
+        df = stream_of(spark, table, startingVersion=0, maxFilesPerTrigger=limit, **options)
+        found = read(df, tmp_path / f"checkpoint {options}")
+        assert len(found) == batches
+        assert sum(found, Counter()) == feed(spark, table, 0)
+
+
+def test_excluded_files_have_no_changes(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    paths = plain_commits(spark, table)
+    df = of_changes(spark, table, startingVersion=0, excludeRegex=re.escape(paths[3]))
+    found = sum(read(df, tmp_path / "checkpoint"), Counter())
+    assert sorted(row[0] for row in found) == [1, 2, 3, 5, 6]
+
+
+def test_lost_commits_of_a_feed_are_an_error_unless_their_loss_is_accepted(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    often = {"delta.enableChangeDataFeed": "true", "delta.checkpointInterval": "2"}
+    build_table(spark, table, "id INT", [[(0,)]], properties=often)
+    checkpoint = tmp_path / "checkpoint"
+    read(of_changes(spark, table, startingVersion=0), checkpoint)
+    for i in range(1, 6):
+        append_file(spark, table, "id INT", [(i,)])
+    await_maintenance(spark)
+    for version in range(4):
+        for file in Path(table, "_delta_log").glob(f"*{version:020}.*"):
+            file.unlink()
+    text = failure_of(of_changes(spark, table), checkpoint)
+    assert "DELTAIC_STREAM_DATA_LOST" in text and "version 1," in text
+    left = read(of_changes(spark, table, failOnDataLoss="false"), checkpoint)
+    assert sorted(row[0] for row in sum(left, Counter())) == [4, 5]
+
+
+def test_time_between_two_commits_starts_with_the_later_one(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    plain_commits(spark, table)
+    start = int(time.time()) - 1000
+    for version in range(3):
+        file = Path(table, "_delta_log", f"{version:020}.json")
+        os.utime(file, (start + 100 * version,) * 2)
+    for seconds, first in ((-1, 0), (0, 0), (1, 1), (100, 1), (150, 2), (200, 2)):
+        [row] = spark.range(1).selectExpr(f"string(timestamp_seconds({start + seconds}))").collect()
+        df = of_changes(spark, table, startingTimestamp=row[0])
+        found = sum(read(df, tmp_path / f"checkpoint {seconds}"), Counter())
+        assert found == feed(spark, table, first), seconds

@@ -59,7 +59,7 @@ def drop_feature(
     supported = partial(supports, current.protocol)
     if not supported(feature.name):
         raise error(
-            "DELTAIC_FEATURE_NOT_SUPPORTED",
+            "DELTAIC_FEATURE_NOT_PRESENT",
             table=table,
             version=current.version,
             feature=feature.name,

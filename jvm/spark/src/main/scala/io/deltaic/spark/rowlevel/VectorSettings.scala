@@ -98,7 +98,7 @@ private[spark] object VectorSettings {
   private def ofTable(transaction: WriteTransaction): Option[Double] =
     transaction.plan.metadata.configuration.get(TableProperty).map { value =>
       ratio(value).getOrElse(throw DeltaicException(
-        "DELTAIC_STORED_PROPERTY_INVALID",
+        "DELTAIC_INVALID_STORED_PROPERTY",
         Map(
           "table" -> transaction.log.table.toString,
           "property" -> TableProperty,

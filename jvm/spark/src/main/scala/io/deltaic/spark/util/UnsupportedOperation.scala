@@ -16,7 +16,7 @@ private[spark] object UnsupportedOperation {
 
   /** @param name a key of `unsupported-commands.json`, which names the alternative */
   def command(name: String): DeltaicThrowable = DeltaicException(
-    "DELTAIC_COMMAND_UNSUPPORTED",
+    "DELTAIC_UNSUPPORTED_COMMAND",
     Map("command" -> name, "instead" -> alternatives(name))
   )
 
