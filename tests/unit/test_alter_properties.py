@@ -207,8 +207,8 @@ def test_high_water_mark_only_moves_on(
     identity = {"delta.identity.start": 1, "delta.identity.step": step}
     known = {} if before is None else {"delta.identity.highWaterMark": before}
     metadata = Metadata("m", schema(column("id", metadata={**identity, **known}), "v"))
-    identity, other = fields(with_high_water_marks(metadata, {"id": mark, "v": 3}))
-    assert identity["metadata"]["delta.identity.highWaterMark"] == after
+    changed, other = fields(with_high_water_marks(metadata, {"id": mark, "v": 3}))
+    assert changed["metadata"]["delta.identity.highWaterMark"] == after
     assert other["metadata"] == {}
 
 
