@@ -260,7 +260,7 @@ bench-results: $(VENV_STAMP) ## Rewrite bench/RESULTS.md, and keep only the raw 
 	$(run_python) -m bench --results
 
 .PHONY: first-query-classes
-first-query-classes: build ## List again the classes that a first query loads
+first-query-classes: build ## Rewrite the list of the classes that a first query loads
 	$(run_python) -m bench.first_query_classes
 
 ##@ Ship
@@ -326,7 +326,8 @@ $(EDITABLE_STAMP): $(VENV_STAMP) python/pyproject.toml python/deltaic/_version.p
 .PHONY: peers
 peers: $(PEERS_STAMP)
 
-$(PEERS_STAMP): project/peers.pom.xml
+# One Maven at a time fills the local repository.
+$(PEERS_STAMP): project/peers.pom.xml | $(SBT_LAUNCHER)
 	@$(require_mvn)
 	@rm -rf .tools/peers
 	$(with_java) $(MVN) -f project/peers.pom.xml $(MVN_DEPENDENCY):copy-dependencies \
@@ -358,7 +359,7 @@ $(CLIENTS_STAMP): requirements-clients.lock
 	@touch $@
 
 # The text of the TPC-DS and TPC-H queries, from the jar of Spark's tests.
-$(TPC_STAMP): project/tpc.pom.xml
+$(TPC_STAMP): project/tpc.pom.xml | $(PEERS_STAMP)
 	@$(require_mvn)
 	@rm -rf .tools/tpc
 	$(with_java) $(MVN) -f project/tpc.pom.xml $(MVN_DEPENDENCY):copy-dependencies \

@@ -24,7 +24,7 @@ ALL_ALLOWED = {
     "allowSourceColumnTypeChange": "always",
 }
 TRACKED = "DELTAIC_STREAM_SCHEMA_TRACKED"
-BEGUN = "DELTAIC_STREAM_SCHEMA_TRACKING_BEGUN"
+INITIALIZED = "DELTAIC_STREAM_SCHEMA_TRACKING_INITIALIZED"
 NOT_ALLOWED = "DELTAIC_STREAM_SCHEMA_CHANGE_NOT_ALLOWED"
 
 
@@ -63,7 +63,7 @@ def read_to_the_end(
             query.awaitTermination()
             return found, failures
         except PySparkException as problem:
-            assert TRACKED in str(problem) or BEGUN in str(problem), problem
+            assert TRACKED in str(problem) or INITIALIZED in str(problem), problem
     raise AssertionError("the stream does not end")
 
 

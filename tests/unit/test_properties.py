@@ -77,6 +77,10 @@ def test_default_is_a_valid_value(known: TableProperty) -> None:
         ("delta.minWriterVersion", "8"),
         ("delta.minWriterVersion", "0"),
         ("delta.feature.deletionVectors", "no"),
+        ("deltaic.deletionVectors.maxDeletedRowsRatio", "1.5"),
+        ("deltaic.deletionVectors.maxDeletedRowsRatio", "nan"),
+        ("deltaic.deletionVectors.maxDeletedRowsRatio", "0_1"),
+        ("deltaic.deletionVectors.maxDeletedRowsRatio", "\u0660"),
     ],
 )
 def test_value_that_a_property_cannot_have_is_refused(name: str, value: str) -> None:

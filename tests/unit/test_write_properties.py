@@ -31,6 +31,11 @@ def test_property_that_a_write_into_a_table_does_not_set_is_logged_once(
         ({}, {"delta.minReaderVersion": "1", "delta.minWriterVersion": "2"}, []),
         ({}, {"DELTA.feature.deletionVectors": "supported"}, []),
         ({}, {"Delta.DataSkippingNumIndexedCols": "7"}, ["SET TBLPROPERTIES"]),
+        (
+            {},
+            {"deltaic.deletionVectors.maxDeletedRowsRatio": "0.3"},
+            ["SET TBLPROPERTIES"],
+        ),
     ],
 )
 def test_properties_of_a_write_are_compared_in_the_spelling_of_tables(

@@ -25,6 +25,7 @@ from deltaic.protocol.columns.schema_checks import extra_columns, same_names
 from deltaic.protocol.constraints import constraint_properties, without_constraints
 from deltaic.protocol.features import is_append_only, require_writable
 from deltaic.protocol.properties import (
+    OWN_PREFIX,
     PREFIX,
     check_properties,
     property_value,
@@ -192,7 +193,7 @@ def _check_properties(request: WriteRequest, current: TableSnapshot, tables: Tab
         any_name=tables.allows_unknown_properties(),
     )
     for name, value in checked.configuration.items():
-        is_property = name.casefold().startswith(PREFIX)
+        is_property = name.casefold().startswith((PREFIX, OWN_PREFIX))
         if is_property and property_value(configuration, name).casefold() != value.casefold():
             _warn_of_option(request.table, name, value, "SET TBLPROPERTIES")
     for name, condition in constraint_properties(request.definition.properties).items():

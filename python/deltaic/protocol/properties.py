@@ -193,7 +193,7 @@ def check_properties(
     Parameters
     ----------
     any_name
-        Whether unknown ``delta.`` properties are stored.
+        Whether unknown properties of the namespaces are stored.
     copied
         The properties of another table; a property that is equal to its copy is stored without
         checks, except that it must be supported.
@@ -201,8 +201,8 @@ def check_properties(
     Raises
     ------
     InvalidArgumentError
-        If a ``delta.`` property is unknown and that is not allowed, or if it is internal or not
-        supported, or if its value is not valid.
+        If a property of ``delta.`` or ``deltaic.`` is unknown and that is not allowed, or if it is
+        internal or not supported, or if its value is not valid.
     """
     configuration: dict[str, str] = {}
     requests: dict[str, str] = {}
@@ -384,7 +384,7 @@ def _by_name() -> dict[str, TableProperty]:
 
 def _decimal(text: str) -> float | None:
     try:
-        return None if "_" in text else float(text)
+        return float(text) if text.isascii() and "_" not in text else None
     except ValueError:
         return None
 

@@ -225,7 +225,7 @@ class JvmTableAccess:
         }
 
     def allows_unknown_properties(self) -> bool:
-        """Return whether the session stores unknown ``delta.`` properties."""
+        """Return whether the session stores unknown ``delta.`` and ``deltaic.`` properties."""
         name, value = self._state.first(_ANY_PROPERTIES)
         return value is not None and _boolean(name, value)
 

@@ -12,7 +12,7 @@ from tests.support import log
 from tests.support.maintenance import await_maintenance
 from tests.support.streams import failure_of, run_stream, stream_of
 from tests.support.table_builder import append_file, build_table, in_order
-from tests.support.tracked_streams import BEGUN, TRACKED, tracked
+from tests.support.tracked_streams import INITIALIZED, TRACKED, tracked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -172,7 +172,7 @@ def test_columns_that_were_renamed_meanwhile_are_an_error(
     assert "DELTAIC_STREAM_SCHEMA_CHANGED" in text and table in text
     # What the error advises: the schema is tracked from here on, with the same checkpoint.
     assert "schemaTrackingLocation" in text
-    assert BEGUN in failure_of(tracked(spark, table, checkpoint), checkpoint)
+    assert INITIALIZED in failure_of(tracked(spark, table, checkpoint), checkpoint)
     allowed = {"allowSourceColumnRename": "always"}
     assert TRACKED in failure_of(tracked(spark, table, checkpoint, **allowed), checkpoint)
     append_file(spark, table, "id INT, m INT", [(3, 3)])

@@ -30,7 +30,7 @@ private[spark] trait ChangeSource {
   def mayLackColumns: Boolean = false
 
   /** Whether they are those of a batch of a stream. */
-  def areOfStream: Boolean = false
+  def isStreaming: Boolean = false
 }
 
 /** Exactly these changes. */
@@ -38,7 +38,7 @@ private[spark] final case class ListedChanges(
     table: Path,
     version: Long,
     changes: IndexedSeq[CommittedChange],
-    override val areOfStream: Boolean = false
+    override val isStreaming: Boolean = false
 ) extends ChangeSource
 
 /** Versions of a table from `first` to `last`, both inclusive. */

@@ -184,7 +184,7 @@ private[spark] final class ChangesScan(
       readSchema(),
       ScanFilters(filters),
       options,
-      ScanContext(mayLackColumns = feed.mayLackColumns, isOfStream = feed.areOfStream)
+      ScanContext(mayLackColumns = feed.mayLackColumns, isStreaming = feed.isStreaming)
     )
 
     /** A scan puts constants last, and kinds of files have different constants. */

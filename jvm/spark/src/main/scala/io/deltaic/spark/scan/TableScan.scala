@@ -220,7 +220,7 @@ private[spark] final class TableScan(
       isColumnar,
       Option.when(carriesDeletionVectors)(deletionVectors),
       Some(configuration),
-      isOfStream = context.isOfStream
+      isStreaming = context.isStreaming
     )
     if (schema.mapping == ColumnMapping.ById) new FieldIdReaderFactory(readers) else readers
   }
@@ -311,13 +311,13 @@ private[spark] final class TableScan(
  * @param isChanged whether the statement changes the table: then files are skipped whatever their
  *   number and size, since a concurrent commit may change them
  * @param mayLackColumns whether files that have none of the columns are read as nulls instead of rejected
- * @param isOfStream whether it reads a batch of a stream
+ * @param isStreaming whether it reads a batch of a stream
  */
 private[spark] final case class ScanContext(
     streams: Option[String => MicroBatchStream] = None,
     isChanged: Boolean = false,
     mayLackColumns: Boolean = false,
-    isOfStream: Boolean = false
+    isStreaming: Boolean = false
 )
 
 /** What determines which rows a scan reads: equal for scans of the same rows. */

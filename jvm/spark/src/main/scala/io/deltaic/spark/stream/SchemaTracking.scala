@@ -63,12 +63,12 @@ private[stream] final class SchemaTracking private (
   def recordChange(version: Long): Unit =
     if (current.exists(_._2.version < version)) {
       val commit = commitAt(version)
-      if (isChange(commit))
-        recordAndFail(
-          version,
-          commit.protocol.getOrElse(read.protocol),
-          commit.metadata.getOrElse(read.metadata)
-        )
+      if (isChange(commit)) {
+        val protocol = commit.protocol.getOrElse(read.protocol)
+        val metadata = commit.metadata.getOrElse(read.metadata)
+        record(entryOf(version, protocol, metadata), replaces = false)
+        throw tracked(version)
+      }
     }
 
   /**
@@ -81,7 +81,9 @@ private[stream] final class SchemaTracking private (
     current match {
       case None => initialize(start)
       case Some((_, entry)) if isRead || isMerged(start.version, entry.version) => ()
-      case Some(_) => recordAndFail(start.version, start.protocol, start.metadata, replaces = true)
+      case Some(_) =>
+        record(entryOf(start.version, start.protocol, start.metadata), replaces = true)
+        throw initialized(start.version)
     }
   }
 
@@ -103,17 +105,7 @@ private[stream] final class SchemaTracking private (
 
   private def initialize(version: Snapshot): Unit = {
     record(entryOf(version.version, version.protocol, version.metadata), replaces = false)
-    if (differs(Some(version.protocol), Some(version.metadata))) throw begun(version.version)
-  }
-
-  private def recordAndFail(
-      version: Long,
-      protocol: Protocol,
-      metadata: Metadata,
-      replaces: Boolean = false
-  ): Nothing = {
-    record(entryOf(version, protocol, metadata), replaces)
-    throw tracked(version)
+    if (differs(Some(version.protocol), Some(version.metadata))) throw initialized(version.version)
   }
 
   private def entryOf(version: Long, protocol: Protocol, metadata: Metadata) =
@@ -182,7 +174,8 @@ private[stream] final class SchemaTracking private (
 
   private def tracked(version: Long) = recorded("DELTAIC_STREAM_SCHEMA_TRACKED", version)
 
-  private def begun(version: Long) = recorded("DELTAIC_STREAM_SCHEMA_TRACKING_BEGUN", version)
+  private def initialized(version: Long) =
+    recorded("DELTAIC_STREAM_SCHEMA_TRACKING_INITIALIZED", version)
 
   private def recorded(condition: String, version: Long) =
     fail(condition, "version" -> version.toString, "location" -> schemas.toString)

@@ -79,7 +79,7 @@ private[stream] final class AddedRows(
       source.tableSchema,
       FileSplits.sessionZone(spark)
     )
-    val context = ScanContext(isOfStream = true)
+    val context = ScanContext(isStreaming = true)
     new TableScanBuilder(spark, files, source.tableSchema, settings, context)
   }
 }
@@ -139,7 +139,7 @@ private[stream] final class StreamedChanges(
       lastVersion: Long
   ): StreamContent.Builder = {
     val read = items.flatten.filterNot(committed => options.excludes(committed.change.file.path))
-    val changes = ListedChanges(log.table, lastVersion, read, areOfStream = true)
+    val changes = ListedChanges(log.table, lastVersion, read, isStreaming = true)
     new ChangesScanBuilder(spark, changes, table.tableSchema, settings)
   }
 

@@ -73,7 +73,7 @@ private[stream] object StreamOptions {
 
   /** @param table for errors */
   def of(table: String, options: CaseInsensitiveStringMap): StreamOptions = {
-    unsupported.find(options.containsKey).foreach { option =>
+    unsupported.find(options.get(_) != null).foreach { option =>
       val reason = "a stream has no end. Read these versions in a batch with spark.read"
       throw invalid(table, option, options.get(option), reason)
     }

@@ -119,7 +119,8 @@ private[spark] object TableSink {
     ReadOnlyOptions.refuse(table, options.keys)
     val present = options.map { case (name, value) => name.toLowerCase(Locale.ROOT) -> value }
     refused.foreach { case (name, reason) =>
-      present.get(name.toLowerCase(Locale.ROOT))
+      // PySpark passes None as null. Such an option is not set.
+      present.get(name.toLowerCase(Locale.ROOT)).filter(_ != null)
         .foreach(value => throw StreamOptions.invalid(table, name, value, reason))
     }
     if (PartitionOverwrite.isDynamic(present.get).contains(true))

@@ -67,8 +67,8 @@ private[spark] final class SessionWriteOptions(
       "Table {}: a write with txnAppId {} and txnVersion {} is skipped, because one with this or a later version " +
         "has been committed",
       table,
-      all("txnappid"),
-      all("txnversion")
+      all.getOrElse("txnappid", ""),
+      all.getOrElse("txnversion", "")
     )
     used()
   }

@@ -27,7 +27,7 @@ import io.deltaic.spark.schema.ScanColumns
  * @param columnar whether Spark also requests batches; if not, they are converted to rows
  * @param configuration of file systems, to find out why a file is missing
  * @param deletionVectors the source of the deletion vectors by which rows of this scan are filtered, if any
- * @param isOfStream whether a batch of a stream is read, for errors
+ * @param isStreaming whether a batch of a stream is read, for errors
  */
 private[scan] final class TableReaderFactory(
     table: String,
@@ -38,7 +38,7 @@ private[scan] final class TableReaderFactory(
     columnar: Boolean,
     deletionVectors: Option[DeletionVectorSource],
     configuration: Option[Broadcast[SerializableConfiguration]] = None,
-    isOfStream: Boolean = false
+    isStreaming: Boolean = false
 ) extends FilePartitionReaderFactory {
 
   override protected def options: FileSourceOptions = splits.options
@@ -57,10 +57,10 @@ private[scan] final class TableReaderFactory(
 
   private def missingFile(file: String, cause: Throwable): DeltaicThrowable = {
     val condition =
-      if (isOfStream) "DELTAIC_STREAM_DATA_FILE_MISSING" else "DELTAIC_DATA_FILE_MISSING"
+      if (isStreaming) "DELTAIC_STREAM_DATA_FILE_MISSING" else "DELTAIC_DATA_FILE_MISSING"
     val parameters = Map("table" -> table, "version" -> version.toString, "file" -> file)
     val missing = DeltaicException(condition, parameters, cause)
-    configuration.filterNot(_ => isOfStream).fold(missing) { shared =>
+    configuration.filterNot(_ => isStreaming).fold(missing) { shared =>
       VacuumedVersion.explain(table, version, file, shared.value.value)(missing)
     }
   }
