@@ -245,7 +245,8 @@ def run(df, target, checkpoint, mode="append"):
     writer = writer.option("checkpointLocation", checkpoint)
     query = writer.toTable(target) if target == copies else writer.start(target)
     query.awaitTermination()
-    return [p["sink"]["numOutputRows"] for p in query.recentProgress if p["numInputRows"]]
+    batches = [p for p in query.recentProgress if p["sources"][0]["numInputRows"]]
+    return [p["sink"]["numOutputRows"] for p in batches]
 
 stream = lambda **options: spark.readStream.options(**options).table(t)
 first = {"skipChangeCommits": "true", "maxFilesPerTrigger": "1"}
@@ -253,11 +254,13 @@ result = {"batches": run(stream(**first), copies, checkpoint)}
 spark.sql(f"INSERT INTO {t} (id, v) VALUES (8, 'h')")
 result["then"] = run(stream(**first), copies, checkpoint)
 result["copied"] = [list(row) for row in spark.table(copies).orderBy("id").collect()]
-feed = stream(readChangeFeed="true", startingVersion="0").groupBy("_change_type").count()
+of_changes = spark.readStream.options(readChangeFeed="true", startingVersion="0")
+changes = of_changes.table(t) if by_name else of_changes.format("delta").load(path)
+feed = changes.filter("_commit_version >= 0").groupBy("_change_type").count()
 run(feed, counts, checkpoint + " 2", "complete")
 counted = spark.read.format("delta").load(counts).collect()
 result["counted"] = {row["_change_type"]: row["count"] for row in counted}
-batch = spark.read.option("readChangeFeed", "true").option("startingVersion", 0).table(t)
+batch = spark.sql(f"SELECT * FROM table_changes('{t}', 0)")
 expected = batch.groupBy("_change_type").count().collect()
 result["expected"] = {row["_change_type"]: row["count"] for row in expected}
 try:
@@ -268,11 +271,14 @@ except Exception as problem:
 
 
 def test_client_streams_rows_and_changes_of_a_table_into_others(
-    client: SparkProcess, name: str, changed: str, tmp_path: Path
+    client: SparkProcess, name: str, changed: str, tmp_path: Path, catalog: str
 ) -> None:
     found = client.run(
         STREAMS,
         t=name,
+        path=changed,
+        # By path where a session has no rules that run before Spark's own.
+        by_name=catalog != "hive" or spark_version != "4.2.0",
         copies=f"{name}_copies",
         counts=str(tmp_path / "counts"),
         checkpoint=str(tmp_path / "checkpoint"),

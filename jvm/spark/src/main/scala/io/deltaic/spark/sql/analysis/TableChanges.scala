@@ -56,7 +56,11 @@ private[spark] object TableChanges {
    * another reference to the table.
    */
   def of(table: UnresolvedRelation): Option[TableChanges] =
-    Option.when(!table.isStreaming && ChangeFeedOptions.areIn(table.options)) {
+    if (table.isStreaming) None else ofAny(table)
+
+  /** The same for the source of a stream, too. */
+  def ofAny(table: UnresolvedRelation): Option[TableChanges] =
+    Option.when(ChangeFeedOptions.areIn(table.options)) {
       val unmarked = table.copy(options = ChangeFeedOptions.removedFrom(table.options))
       unmarked.copyTagsFrom(table)
       TableChanges(unmarked, table.name, table.options)
@@ -68,8 +72,13 @@ private[spark] object TableChanges {
  * are marked by the parser, or need no marker: see [[ResolveTableChanges]].
  */
 private[spark] object MarkTableChanges extends Rule[LogicalPlan] {
-  override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
-    case table: UnresolvedRelation => TableChanges.of(table).getOrElse(table)
+  override def apply(plan: LogicalPlan): LogicalPlan = {
+    // A complete plan: see `ResolveTableChanges.streamIn`.
+    val complete = plan.collect { case named: NamedStreamingRelation => named.child }
+    plan.resolveOperatorsUp {
+      case table: UnresolvedRelation if !complete.exists(_ eq table) =>
+        TableChanges.ofAny(table).getOrElse(table)
+    }
   }
 }
 
@@ -106,11 +115,24 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
       streamIn(named.child).map(child => named.copy(child = child))
     case alias: SubqueryAlias => streamIn(alias.child).map(child => alias.copy(child = child))
     case stream @ StreamingRelationV2(_, _, table: DeltaicTable, options, _, _, _, _, _)
-        if ChangeFeedOptions.areIn(options) =>
-      val changes = table.changesToStream(options)
-      val columns = DataTypeUtils.toAttributes(changes.schema())
-      Some(stream.copy(table = changes, output = columns, catalog = None, identifier = None))
+        if ChangeFeedOptions.areIn(options) => Some(changesIn(stream, table, options))
     case _ => None
+  }
+
+  private def changesIn(
+      stream: StreamingRelationV2,
+      table: DeltaicTable,
+      options: CaseInsensitiveStringMap
+  ): LogicalPlan = {
+    val changes = table.changesToStream(options)
+    val columns = DataTypeUtils.toAttributes(changes.schema())
+    stream.copy(
+      table = changes,
+      extraOptions = options,
+      output = columns,
+      catalog = None,
+      identifier = None
+    )
   }
 
   private def isWholePlan(plan: LogicalPlan): Boolean =
@@ -142,7 +164,8 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
 
   private def inLargerPlan(table: DeltaicTable) = UnsupportedOperation(
     table.log.table.toString,
-    "readChangeFeed of a name within a larger plan, as Spark Connect sends it (table_changes reads the same)"
+    "readChangeFeed of a name within a larger plan, as Spark Connect sends it (table_changes reads the same, and " +
+      "load of a path also as a stream),"
   )
 
   private def changes(
@@ -153,6 +176,10 @@ private[spark] final case class ResolveTableChanges(spark: SparkSession) extends
     case alias: SubqueryAlias => alias.copy(child = changes(alias.child, name, options))
     case ExtractV2Table(table: DeltaicTable) =>
       relation(table.changes(options), options)
+    case stream @ StreamingRelationV2(_, _, table: DeltaicTable, _, _, _, _, _, _) =>
+      changesIn(stream, table, options)
+    case named: NamedStreamingRelation =>
+      named.copy(child = changes(named.child, name, options))
     case other =>
       throw DeltaicException(
         "DELTAIC_NAME_IS_NOT_A_TABLE",
