@@ -12,6 +12,7 @@ from deltaic.commit.transaction import CommitResult, RetryPolicy
 from deltaic.exceptions import DeltaError, InvalidArgumentError, ProtocolError, TableStateError
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.change_data import require_recorded_changes
+from deltaic.protocol.columns.column_mapping import upgraded
 from deltaic.protocol.columns.identity import with_high_water_marks
 from tests.support.alterations import LIST
 from tests.support.definitions import column, create, plan, schema, struct, write
@@ -179,6 +180,16 @@ def test_upgrade_names_columns_as_files_do() -> None:
     assert configuration(log, 1)["delta.columnMapping.maxColumnId"] == "2"
     (protocol,) = log.actions(1, "protocol")
     assert (protocol["minReaderVersion"], protocol["minWriterVersion"]) == (2, 7)
+
+
+def test_ids_go_on_after_those_of_a_mapping_before_a_restore() -> None:
+    """RESTORE to a version before the mapping keeps `maxColumnId`."""
+    configuration = {MODE: "name", "delta.columnMapping.maxColumnId": "9"}
+    metadata = Metadata("m", schema("id", "v"), configuration=configuration)
+    mapped = upgraded("t", metadata, {"delta.columnMapping.maxColumnId": "9"})
+    ids = [f["metadata"]["delta.columnMapping.id"] for f in fields(mapped)]
+    assert ids == [10, 11]
+    assert mapped.configuration["delta.columnMapping.maxColumnId"] == "11"
 
 
 def test_new_mapped_table_numbers_fields_at_every_depth() -> None:

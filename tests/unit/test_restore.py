@@ -84,6 +84,16 @@ def test_protocol_of_the_older_version_is_restored_only_if_a_downgrade_is_allowe
     assert restored_definition("t", older, current, allows_downgrade=True).protocol == LEGACY
 
 
+def test_older_version_that_new_features_make_incompatible_with_iceberg_is_not_restored() -> None:
+    mapped = {"columnMapping.mode": "name", "columnMapping.maxColumnId": "1"}
+    compatible = listed("icebergCompatV1", reads=("columnMapping",))
+    older = snapshot(compatible, enableIcebergCompatV1="true", **mapped)
+    current = snapshot(listed("icebergCompatV1", reads=("columnMapping", "deletionVectors")))
+    with pytest.raises(InvalidArgumentError, match="must not have the feature deletionVectors"):
+        restored(older, current)
+    assert restored(older, snapshot(compatible, **mapped)) == older.metadata
+
+
 def identity(
     name: str, mark: int | None, *, step: int = 1, start: int = 1, physical: str = ""
 ) -> Any:

@@ -10,6 +10,7 @@ from deltaic.protocol import in_commit_timestamps
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.columns import clustering
 from deltaic.protocol.columns.column_mapping import MAX_COLUMN_ID
+from deltaic.protocol.columns.iceberg_compat import require_compatible
 from deltaic.protocol.columns.identity import with_merged_high_water_marks
 from deltaic.protocol.features import supports
 from deltaic.protocol.negotiation import merged_protocol, protocol_without
@@ -34,6 +35,12 @@ def restored_definition(
     ----------
     allows_downgrade
         Whether the protocol is that of the older version instead.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the older version is compatible with Iceberg, and a feature that the table has got since
+        then excludes that.
     """
     protocol = older.protocol
     if not allows_downgrade:
@@ -45,6 +52,8 @@ def restored_definition(
     metadata = _with_growing_properties(metadata, current.metadata)
     if in_commit_timestamps.is_active(protocol, metadata):
         metadata = in_commit_timestamps.with_enablement_of(metadata, current.metadata)
+    if protocol != older.protocol:
+        require_compatible(table, protocol, metadata)
     return Definition(protocol, metadata)
 
 

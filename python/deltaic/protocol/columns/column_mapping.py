@@ -125,7 +125,9 @@ def upgraded(table: str, metadata: Metadata, before: Mapping[str, str]) -> Metad
         return metadata
     if (then, now) != ("none", "name"):
         raise error("DELTAIC_COLUMN_MAPPING_CHANGE", table=table, current=then, requested=now)
-    return _mapped(metadata, {}, 0, lambda column: column.name)
+    # A table that was mapped before has assigned ids, which are not assigned again.
+    last_id = checked_number(table, metadata.configuration, MAX_COLUMN_ID)
+    return _mapped(metadata, {}, last_id, lambda column: column.name)
 
 
 def _by_path(data_type: DataType, path: tuple[str, ...]) -> dict[tuple[str, ...], Field]:
