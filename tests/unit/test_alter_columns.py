@@ -135,6 +135,21 @@ def test_columns_that_cannot_be_added_are_refused(column_: Any, condition: str) 
 
 
 @pytest.mark.parametrize("mode", ["none", "name"])
+def test_names_of_materialized_row_ids_are_no_names_of_columns(mode: str) -> None:
+    log = table(mode=mode, enableRowTracking="true")
+    names = [
+        value
+        for key, value in metadata(log)["configuration"].items()
+        if key.startswith("delta.rowTracking.materialized")
+    ]
+    assert len(names) == 2
+    for name in names:
+        refused = refusal(log, "addColumns", columns=[new(name.upper())])
+        assert refused == "DELTAIC_RESERVED_COLUMN_NAME"
+    alter(log, "addColumns", columns=[new("s.more")])
+
+
+@pytest.mark.parametrize("mode", ["none", "name"])
 def test_void_columns_are_added_and_dropped_and_take_any_type(mode: str) -> None:
     log = table(column("s", struct("t")), "id", "p", mode=mode)
     alter(log, "addColumns", columns=[new("w", "void"), new("s.v", "void"), new("u", "void")])

@@ -11,6 +11,7 @@ from deltaic.protocol import features
 from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.protocol.domains import domain_body
 from deltaic.protocol.properties import is_true
+from deltaic.protocol.schema import StructType, folded_name
 
 FEATURE = "rowTracking"
 DOMAIN = "delta.rowTracking"
@@ -75,6 +76,24 @@ def high_water_mark_in(table: str, configuration: str) -> int:
 def high_water_mark_action(mark: int) -> DomainMetadata:
     """Return the action that records the highest assigned row ID."""
     return DomainMetadata(DOMAIN, json.dumps({_HIGH_WATER_MARK: mark}, separators=(",", ":")))
+
+
+def check_columns(table: str, schema: StructType, configuration: Mapping[str, str]) -> None:
+    """Refuse columns with the names of the materialized row IDs and commit versions.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is one: files would have two columns of the name (Protocol § Row Tracking).
+    """
+    reserved = {
+        folded_name(configuration[key])
+        for key in (_ROW_ID_COLUMN, _COMMIT_VERSION_COLUMN)
+        if key in configuration
+    }
+    for column in schema.fields:
+        if folded_name(column.name) in reserved:
+            raise error("DELTAIC_RESERVED_COLUMN_NAME", table=table, column=column.name)
 
 
 def with_materialized_columns(

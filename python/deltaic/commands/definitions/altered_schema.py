@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from deltaic.commit.ports import TableSnapshot
 from deltaic.exceptions import error
+from deltaic.protocol import row_tracking
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.change_data import check_feed_columns
 from deltaic.protocol.columns.char_varchar import CHAR_VARCHAR_TYPE, CHAR_VARCHAR_TYPE_KEY
@@ -37,6 +38,7 @@ def with_schema(
     current = before.schema
     check_table_schema(table, schema, partitions, any_names=is_mapped(properties), before=current)
     check_feed_columns(table, schema, properties)
+    row_tracking.check_columns(table, schema, properties)
     _require_same_nested_type(table, current, schema)
     return with_new_columns(
         replace(
