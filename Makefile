@@ -107,6 +107,10 @@ lint-jvm: $(SBT_LAUNCHER)
 
 JVM_STYLE := scalafmtCheckAll; scalafmtSbtCheck; scalafixAll --check
 
+.PHONY: docs
+docs: $(VENV_STAMP) ## Rewrite docs/protocol.md: the demands of the protocol and their tests
+	$(PY) -m tests.support.protocol_page
+
 .PHONY: type
 type: $(EDITABLE_STAMP) ## Check types (mypy strict)
 	$(PY) -m mypy $(PYTHON_CODE)

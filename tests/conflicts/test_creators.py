@@ -28,6 +28,7 @@ def creation(
     )
 
 
+@pytest.mark.protocol("writer-row-tracking-8")
 def test_second_creator_of_a_table_appends_to_it_if_it_may() -> None:
     log = MemoryLog()
     properties = {"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"}
@@ -115,6 +116,7 @@ def test_maintenance_after_both_is_what_the_table_asks_for() -> None:
     assert log.maintained.versions("classicCheckpoint") == [1]
 
 
+@pytest.mark.protocol("writer-clustered-table-3")
 def test_second_creator_without_statistics_of_clustering_columns_is_refused() -> None:
     log = MemoryLog()
     second = creation(log, "b", properties={"delta.dataSkippingNumIndexedCols": "0"})

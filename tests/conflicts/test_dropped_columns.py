@@ -108,6 +108,7 @@ def test_first_clustering_of_a_table_changes_its_protocol_and_conflicts_as_such(
         race(create(), CLUSTER, TAKEN_AWAY["field"])
 
 
+@pytest.mark.protocol("writer-clustered-table-2")
 @pytest.mark.parametrize(
     "change",
     [

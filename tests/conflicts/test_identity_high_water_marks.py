@@ -47,6 +47,7 @@ def mark_of(log: MemoryLog, version: int) -> int:
     return found
 
 
+@pytest.mark.protocol("identity-columns-14")
 def test_high_water_mark_is_committed_with_the_rows(log: MemoryLog) -> None:
     commit(generating(log, "a", 10), log)
     commit(generating(log, "b", 15), log)

@@ -87,6 +87,7 @@ def test_commit_that_enables_timestamps_records_the_version_it_becomes(
     assert info["inCommitTimestamp"] == later_than_the_file_before
 
 
+@pytest.mark.protocol("writer-row-tracking-1", "writer-row-tracking-5", "writer-row-tracking-6")
 def test_row_ids_of_a_commit_that_lost_follow_those_of_the_winners() -> None:
     log = create(MemoryFile("first"), enableRowTracking="true")
     ours = MemoryCommit(log, "WRITE", adds=[MemoryFile("b"), MemoryFile("c")], is_blind_append=True)
@@ -97,6 +98,7 @@ def test_row_ids_of_a_commit_that_lost_follow_those_of_the_winners() -> None:
     assert high_water_mark(log) == 4 * ROWS - 1
 
 
+@pytest.mark.protocol("writer-row-tracking-33", "writer-row-tracking-8")
 def test_file_that_only_gets_another_deletion_vector_keeps_its_row_ids() -> None:
     log = create(MemoryFile("first"), MemoryFile("second"), enableRowTracking="true")
     second = next(f for f in log.files() if f.path == "second")
@@ -108,6 +110,7 @@ def test_file_that_only_gets_another_deletion_vector_keeps_its_row_ids() -> None
     assert log.actions(1, "commitInfo")[0]["tags"] == {"delta.rowTracking.preserved": "true"}
 
 
+@pytest.mark.protocol("writer-row-tracking-32", "writer-row-tracking-33", "writer-row-tracking-34")
 @pytest.mark.parametrize(
     ("metrics", "data_change", "preserved"),
     [
@@ -136,6 +139,7 @@ def test_commit_says_truthfully_whether_rows_keep_their_ids(
     assert info["tags"] == {"delta.rowTracking.preserved": preserved}
 
 
+@pytest.mark.protocol("row-tracking-1", "row-tracking-4")
 def test_table_that_supports_row_tracking_unused_gets_row_ids_and_promises_nothing() -> None:
     log = create(MemoryFile("first"), feature_rowTracking="supported")
     assert [f.base_row_id for f in log.files()] == [0]
@@ -147,6 +151,7 @@ def test_table_whose_row_tracking_is_suspended_gets_no_row_ids() -> None:
     assert [f.base_row_id for f in log.files()] == [None]
 
 
+@pytest.mark.protocol("writer-row-tracking-10", "writer-row-tracking-7")
 def test_high_water_mark_is_understood_in_either_spelling() -> None:
     log = create(MemoryFile("first"), enableRowTracking="true")
     domain = {"domain": "delta.rowTracking", "removed": False}
@@ -159,6 +164,7 @@ def test_high_water_mark_is_understood_in_either_spelling() -> None:
     assert high_water_mark(log) == 119
 
 
+@pytest.mark.protocol("writer-row-tracking-1")
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=8))
 @settings(max_examples=60, deadline=None)
 def test_row_ids_and_times_are_right_whichever_commit_wins(steps: list[tuple[int, int]]) -> None:

@@ -39,6 +39,7 @@ def deleting(log: MemoryLog, rows: str, path: str = "f", **changes: Any) -> Memo
     )
 
 
+@pytest.mark.protocol("dv-step-3-dml-with-existing-dvs-2")
 def test_loser_deletes_its_rows_in_the_file_as_each_of_three_winners_leaves_it() -> None:
     log = create(MemoryFile("f", base_row_id=0), MemoryFile("g"))
     ours = deleting(log, "a")

@@ -127,6 +127,7 @@ def checked(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return found["tables"]  # type: ignore[no-any-return]
 
 
+@pytest.mark.protocol("dv-action-reconciliation-changes-2", "dv-functional-1", "table-features-5")
 @pytest.mark.parametrize("table", table_names())
 def test_table_shows_the_recorded_rows_or_is_refused_by_name(
     checked: dict[str, Any], table: str
@@ -149,6 +150,7 @@ def test_table_shows_the_recorded_rows_or_is_refused_by_name(
     assert refused == (table in REFUSED_TABLES), "the table is no longer refused"
 
 
+@pytest.mark.protocol("protocol-evolution-1")
 @pytest.mark.parametrize("table", table_names())
 def test_errors_are_those_that_say_what_is_wrong(checked: dict[str, Any], table: str) -> None:
     for check in checked[table]["checks"]:

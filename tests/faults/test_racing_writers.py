@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.support import log
@@ -63,6 +64,7 @@ result = n
 SETTINGS = {"spark.driver.memory": "700m", "spark.deltaic.logCompaction.interval": "4"}
 
 
+@pytest.mark.protocol("creation-of-new-log-entries-1", "multi-part-checkpoint-1")
 def test_racing_processes_lose_no_commit_and_the_log_replays_to_the_table(
     spark: SparkSession, tmp_path: Path, figures: Counter[str]
 ) -> None:

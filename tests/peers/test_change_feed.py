@@ -124,6 +124,8 @@ def build(peer: SparkProcess, path: str, statements: list[str]) -> None:
     peer.run(RUN, statements=[s.replace("{t}", f"delta.`{path}`") for s in statements])
 
 
+@pytest.mark.protocol("add-cdc-file-1", "change-data-files-1", "dv-functional-5")
+@pytest.mark.protocol("reader-addcdcfile-1", "reader-addcdcfile-4")
 @pytest.mark.parametrize("name", TABLES)
 def test_feed_shows_what_delta_spark_shows(
     spark: SparkSession, delta_spark: SparkProcess, table: str, name: str

@@ -132,6 +132,12 @@ def by_path(rows: dict[str, list[str]], kind: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.protocol("checkpoint-schema-1", "checkpoint-schema-2", "checkpoint-schema-3")
+@pytest.mark.protocol("requirements-for-writers-checkpoints-1")
+@pytest.mark.protocol("requirements-for-writers-checkpoints-3")
+@pytest.mark.protocol("requirements-for-writers-checkpoints-4")
+@pytest.mark.protocol("requirements-for-writers-checkpoints-5")
+@pytest.mark.protocol("requirements-for-writers-checkpoints-6")
 @pytest.mark.parametrize("name", TABLES)
 def test_our_checkpoint_holds_what_delta_spark_s_holds_and_both_read_ours(
     spark: SparkSession, delta_spark: SparkProcess, table: str, name: str
@@ -160,6 +166,9 @@ def test_our_checkpoint_holds_what_delta_spark_s_holds_and_both_read_ours(
     assert theirs(delta_spark, copied) == rows
 
 
+@pytest.mark.protocol("handling-backward-compatibility-while-moving-to-uuid-named-v2-checkpoints-2")
+@pytest.mark.protocol("uuid-named-checkpoint-1", "v2-checkpoint-table-feature-2", "v2-spec-1")
+@pytest.mark.protocol("v2-spec-2")
 @pytest.mark.parametrize("kind", ["multi-part", "V2"])
 def test_delta_spark_reads_checkpoints_in_several_files(
     spark: SparkSession, delta_spark: SparkProcess, table: str, kind: str

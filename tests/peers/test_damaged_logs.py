@@ -173,6 +173,7 @@ def test_history_lists_every_commit_file_of_a_table_that_cannot_be_read(
             spark.read.format("delta").load(str(table))
 
 
+@pytest.mark.protocol("table-features-5", "table-features-7")
 def test_table_with_an_unknown_reader_feature_is_described_and_not_read(
     spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path
 ) -> None:

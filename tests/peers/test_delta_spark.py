@@ -123,6 +123,7 @@ THEIR_TABLES: dict[str, list[str]] = {
 }
 
 
+@pytest.mark.protocol("dv-functional-1")
 @pytest.mark.parametrize("name", THEIR_TABLES)
 def test_we_read_every_version_that_delta_spark_wrote(
     spark: SparkSession, delta_spark: SparkProcess, table: str, name: str
@@ -136,6 +137,7 @@ def test_we_read_every_version_that_delta_spark_wrote(
         assert ours(spark, table, version) == expected, f"version {version}"
 
 
+@pytest.mark.protocol("deletion-vectors-4")
 def test_delta_spark_table_with_vectors_is_not_taken_for_one_without(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
@@ -146,6 +148,7 @@ def test_delta_spark_table_with_vectors_is_not_taken_for_one_without(
     assert sorted(row[0] for row in found) == kept
 
 
+@pytest.mark.protocol("dv-step-3-dml-with-existing-dvs-1")
 @pytest.mark.parametrize("first", ["deltaic", "delta-spark"])
 @pytest.mark.parametrize("deletion_vectors", [True, False], ids=["vectors", "rewrite"])
 def test_both_engines_change_one_table_in_turn(
@@ -228,6 +231,7 @@ METRICS = [
 ]
 
 
+@pytest.mark.protocol("dv-describe-history-1")
 @pytest.mark.parametrize("deletion_vectors", [True, False], ids=["vectors", "rewrite"])
 def test_metrics_of_delete_are_those_that_delta_spark_records(
     spark: SparkSession,

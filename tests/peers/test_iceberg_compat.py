@@ -48,6 +48,9 @@ def _ids(field: Any) -> list[Any]:
     return [own and int(own), *map(_ids, parts)]
 
 
+@pytest.mark.protocol("writer-column-mapping-6", "writer-icebergcompatv1-3")
+@pytest.mark.protocol("writer-icebergcompatv2-3", "writer-icebergcompatv2-6")
+@pytest.mark.protocol("writer-icebergcompatv2-9")
 @pytest.mark.parametrize("version", CREATE)
 @pytest.mark.parametrize("maker", ["deltaic", "delta-spark"])
 def test_files_of_both_engines_have_the_columns_and_ids_that_iceberg_needs(
@@ -89,6 +92,7 @@ def alter(spark: SparkSession, table: str, properties: str) -> None:
     spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ({properties})")
 
 
+@pytest.mark.protocol("writer-icebergcompatv2-2", "writer-icebergcompatv2-6")
 def test_delta_spark_goes_on_with_a_table_that_became_compatible(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
@@ -125,6 +129,7 @@ WRITTEN = {
 }
 
 
+@pytest.mark.protocol("writer-icebergcompatv1-3", "writer-icebergcompatv2-11")
 def test_a_table_stays_as_it_is_if_files_of_it_are_of_no_use_to_iceberg(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:

@@ -67,6 +67,7 @@ def build_with_v2_checkpoints(peer: SparkProcess, table: str, top_level: str) ->
     peer.run(RUN, statements=statements, settings=settings)
 
 
+@pytest.mark.protocol("file-types-checkpoints-2")
 @pytest.mark.parametrize("top_level", quick_and_thorough(["json", "parquet"], "parquet"))
 def test_v2_checkpoints_of_delta_spark_are_read_and_missed_sidecars_survived(
     spark: SparkSession, delta_spark: SparkProcess, table: str, top_level: str

@@ -279,6 +279,9 @@ def tracked(
     return path
 
 
+@pytest.mark.protocol("reader-row-tracking-1", "reader-row-tracking-2", "reader-row-tracking-3")
+@pytest.mark.protocol("reader-row-tracking-4", "reader-row-tracking-5", "reader-row-tracking-6")
+@pytest.mark.protocol("reader-row-tracking-7", "reader-row-tracking-8")
 @pytest.mark.parametrize("query", TRACKED_QUERIES)
 def test_row_ids_and_commit_versions_are_those_of_delta_spark(
     spark: SparkSession, delta_spark: SparkProcess, tracked: str, query: str
@@ -291,6 +294,7 @@ def test_row_ids_and_commit_versions_are_those_of_delta_spark(
             assert show(spark, text) == theirs, mode
 
 
+@pytest.mark.protocol("reader-row-tracking-1")
 def test_row_ids_of_older_versions_are_what_they_were(
     spark: SparkSession, delta_spark: SparkProcess, tracked: str
 ):
@@ -299,6 +303,7 @@ def test_row_ids_of_older_versions_are_what_they_were(
         assert show(spark, query) == delta_spark.run(SHOW, query=query)
 
 
+@pytest.mark.protocol("reader-row-tracking-3")
 def test_a_file_without_a_row_id_on_a_tracked_table_is_an_error_that_names_it(
     spark: SparkSession, tracked: str, table: str
 ):

@@ -57,6 +57,7 @@ def made_by_delta_spark_3_1(shared: Path, tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.protocol("iceberg-compatibility-v1-1", "writer-column-mapping-3")
 def test_table_of_delta_spark_3_1_is_read_and_written_as_delta_spark_does(
     spark: SparkSession, delta_spark: SparkProcess, made_by_delta_spark_3_1: str
 ) -> None:
@@ -94,6 +95,7 @@ def test_column_mapping_that_one_side_lists_holds_for_files(
     assert_same_reads(spark, delta_spark, table, ["SELECT id FROM {t} WHERE id = 2"])
 
 
+@pytest.mark.protocol("supported-features-3")
 def test_column_mapping_of_the_readers_alone_holds_for_files(
     spark: SparkSession, table: str
 ) -> None:
@@ -107,6 +109,7 @@ def test_column_mapping_of_the_readers_alone_holds_for_files(
     assert rows_of(spark, table) == [(1,), (2,)]
 
 
+@pytest.mark.protocol("deletion-vectors-2")
 @pytest.mark.parametrize("side", ["readerFeatures", "writerFeatures"])
 def test_no_deletion_vector_is_written_where_one_side_knows_nothing_of_them(
     spark: SparkSession, table: str, side: str

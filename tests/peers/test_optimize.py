@@ -124,6 +124,7 @@ def test_clustering_is_that_of_delta_spark(
     assert comparable(metrics) == comparable(expected["metrics"])
 
 
+@pytest.mark.protocol("writer-clustered-table-5")
 def test_delta_spark_goes_on_from_our_clustering_and_we_from_its(
     spark: SparkSession, delta_spark: SparkProcess, clustered: Path, table: str
 ) -> None:
@@ -147,6 +148,7 @@ def test_delta_spark_goes_on_from_our_clustering_and_we_from_its(
     assert rows == in_order(by_query(table))
 
 
+@pytest.mark.protocol("dv-functional-3")
 @pytest.mark.parametrize("case", quick_and_thorough(CASES, "all", "z-order", "purge"))
 def test_results_and_history_are_those_of_delta_spark(
     spark: SparkSession, delta_spark: SparkProcess, base: Path, tmp_path: Path, case: str
@@ -173,6 +175,7 @@ def test_results_and_history_are_those_of_delta_spark(
     assert rows == in_order(tuple(row) for row in expected["rows"]) == in_order(by_query(ours))
 
 
+@pytest.mark.protocol("writer-row-tracking-25")
 def test_delta_spark_goes_on_from_our_compaction_and_we_from_its(
     spark: SparkSession, delta_spark: SparkProcess, base: Path, table: str
 ) -> None:

@@ -147,6 +147,7 @@ def changed(
     return path, delta_spark.run(READ_QUERIES, path=path, queries=QUERIES)
 
 
+@pytest.mark.protocol("reader-column-mapping-8")
 @pytest.mark.thorough
 @pytest.mark.parametrize("reader", READERS)
 def test_changed_columns_read_as_delta_spark_reads_them(
@@ -197,6 +198,7 @@ def test_copy_of_a_mapped_table_is_mapped_no_more(
     assert "columnMapping" not in str(log.metadata(f"{table}-saved")["schemaString"])
 
 
+@pytest.mark.protocol("reader-column-mapping-5")
 @pytest.mark.thorough
 @pytest.mark.parametrize("condition", ["swapped > 4", "s.bee = 'b5'", "s.c.day > DATE'2024-12-31'"])
 def test_renamed_columns_skip_files_by_their_statistics(
@@ -207,6 +209,7 @@ def test_renamed_columns_skip_files_by_their_statistics(
     assert len(scanned_files(df)) < len(scanned_files(spark.read.format("delta").load(path)))
 
 
+@pytest.mark.protocol("reader-column-mapping-4")
 @pytest.mark.thorough
 def test_renamed_partition_columns_prune(
     spark: SparkSession, changed: tuple[str, list[list[str]]]
@@ -217,6 +220,7 @@ def test_renamed_partition_columns_prune(
     assert [row[0] for row in df.collect()] == [4]
 
 
+@pytest.mark.protocol("reader-column-mapping-8")
 def test_table_that_was_mapped_later_reads_files_from_before(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
@@ -241,6 +245,8 @@ def test_table_that_was_mapped_later_reads_files_from_before(
     assert_same_reads(spark, delta_spark, table, queries)
 
 
+@pytest.mark.protocol("reader-column-mapping-3", "reader-column-mapping-4")
+@pytest.mark.protocol("reader-column-mapping-7")
 def test_columns_mapped_by_id_are_read_after_they_were_changed(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:

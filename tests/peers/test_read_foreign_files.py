@@ -47,6 +47,7 @@ def one_column(name: str, values: list[Any], kind: pa.DataType) -> pa.Table:
     return pa.table({name: pa.array(values, kind)})
 
 
+@pytest.mark.protocol("reader-column-mapping-2")
 def test_names_may_differ_in_case(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
@@ -67,6 +68,8 @@ def test_names_may_differ_in_case(
     assert assert_same_reads(spark, delta_spark, table, queries)[1] == ["Row(id=1, inner='x')"]
 
 
+@pytest.mark.protocol("consistency-between-table-metadata-and-data-files-3")
+@pytest.mark.protocol("note-for-non-change-data-readers-1")
 def test_columns_that_a_file_lacks_are_null_at_every_depth(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
@@ -114,6 +117,7 @@ def id_columns() -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.protocol("reader-column-mapping-3")
 @pytest.mark.parametrize("settings", [{}, ROW_BASED], ids=["vectorized", "row-based"])
 def test_mode_id_finds_columns_by_id_whatever_their_names(
     spark: SparkSession, table: str, settings: dict[str, str]
@@ -136,6 +140,7 @@ def test_mode_id_finds_columns_by_id_whatever_their_names(
         assert our_rows(spark, table, "SELECT id FROM {t} WHERE s.a IS NULL") == ["Row(id=2)"]
 
 
+@pytest.mark.protocol("column-mapping-1")
 def test_mapping_has_no_effect_where_the_protocol_lists_it_nowhere(
     spark: SparkSession, table: str
 ) -> None:
@@ -144,6 +149,7 @@ def test_mapping_has_no_effect_where_the_protocol_lists_it_nowhere(
     assert rows_of(spark, table) == [(1,)]
 
 
+@pytest.mark.protocol("reader-column-mapping-1")
 @pytest.mark.parametrize(
     ("columns", "properties", "reason"),
     [
@@ -173,6 +179,7 @@ def test_damaged_mapping_is_an_error_that_names_the_column(
         spark.read.format("delta").load(table)
 
 
+@pytest.mark.protocol("table-features-6")
 @pytest.mark.parametrize(
     ("feature", "column", "properties"),
     [
@@ -193,6 +200,7 @@ def test_writing_is_refused_by_the_name_of_the_feature(
     assert rows_of(spark, table) == []
 
 
+@pytest.mark.protocol("column-mapping-1")
 def test_mapping_without_support_is_not_written_either(spark: SparkSession, table: str) -> None:
     ForeignTable(table, mapped("id", "integer", 1), properties=BY_NAME)
     spark.sql(f"INSERT INTO delta.`{table}` VALUES (1)")
@@ -228,6 +236,7 @@ def test_unknown_type_change_is_refused_by_column(
         spark.read.format("delta").load(table)
 
 
+@pytest.mark.protocol("file-types-data-files-1")
 def test_partition_columns_in_files_yield_to_the_log(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
@@ -287,6 +296,7 @@ PARTITION_VALUES: dict[str, dict[str | None, Any]] = {
 }
 
 
+@pytest.mark.protocol("file-types-data-files-1")
 @pytest.mark.parametrize("mode", ["none", "name"])
 def test_partition_values_of_every_type_in_every_spelling(
     spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path, mode: str

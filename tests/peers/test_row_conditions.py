@@ -116,6 +116,7 @@ MADE = [
 ]
 
 
+@pytest.mark.protocol("check-constraints-10", "check-constraints-4", "generated-columns-3")
 @pytest.mark.parametrize(("case", "maker"), quick_and_thorough(MADE, ("check", "theirs")))
 def test_same_rows_are_accepted_and_refused(
     spark: SparkSession, delta_spark: SparkProcess, tmp_path: Any, case: str, maker: str
@@ -192,6 +193,7 @@ def test_mapped_table_is_written_by_both_in_turns(
     assert delta_spark.run(READ, path=table) == mine
 
 
+@pytest.mark.protocol("identity-columns-9")
 @pytest.mark.thorough
 @pytest.mark.parametrize("first", ["ours", "theirs"])
 def test_identity_values_stay_unique_when_both_write(

@@ -38,6 +38,8 @@ def operations(table: str) -> list[str]:
     return [log.commit_info(table, v)["operation"] for v in log.versions(table)]
 
 
+@pytest.mark.protocol("add-file-and-remove-file-1", "reader-row-tracking-4", "row-ids-1")
+@pytest.mark.protocol("writer-row-tracking-18", "writer-row-tracking-19")
 @pytest.mark.parametrize("vectors", ["true", "false"], ids=["vectors", "rewrite"])
 def test_rows_of_a_table_that_enables_row_tracking_have_one_id_each_for_both_engines(
     spark: SparkSession, delta_spark: SparkProcess, table: str, vectors: str

@@ -7,6 +7,7 @@ import os
 import time
 from pathlib import Path
 
+import pytest
 from deltalake import DeltaTable as DeltaRsTable
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,6 +147,7 @@ def run_history(
     return expected
 
 
+@pytest.mark.protocol("dv-functional-2")
 @drawn_cases(1, thorough=8)
 @given(
     steps=st.lists(STEPS, min_size=3, max_size=7),

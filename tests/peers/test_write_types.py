@@ -116,6 +116,7 @@ def test_type_that_a_condition_references_is_kept(spark: SparkSession, table: st
     spark.sql(f"ALTER TABLE {name} ALTER COLUMN b TYPE BIGINT")
 
 
+@pytest.mark.protocol("default-columns-3")
 def test_default_is_set_and_dropped_later(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:

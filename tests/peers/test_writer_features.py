@@ -55,6 +55,8 @@ def timestamps(table: str) -> list[int]:
     return [log.commit_info(table, v)["inCommitTimestamp"] for v in log.versions(table)]
 
 
+@pytest.mark.protocol("reader-row-tracking-4", "reader-row-tracking-8", "writer-row-tracking-11")
+@pytest.mark.protocol("writer-row-tracking-12", "writer-row-tracking-5", "writer-row-tracking-7")
 def test_row_ids_and_times_of_our_commits_are_those_that_delta_spark_reads(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
@@ -75,6 +77,7 @@ def test_row_ids_and_times_of_our_commits_are_those_that_delta_spark_reads(
     assert [int(row.timestamp.timestamp() * 1000) for row in history] == shown
 
 
+@pytest.mark.protocol("writer-row-tracking-3", "writer-row-tracking-6")
 def test_both_engines_go_on_giving_row_ids_and_times_after_each_other(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
@@ -96,6 +99,7 @@ def test_both_engines_go_on_giving_row_ids_and_times_after_each_other(
     assert mine == [{"delta.rowTracking.preserved": "true"}] * 5
 
 
+@pytest.mark.protocol("writer-row-tracking-21", "writer-row-tracking-33")
 @pytest.mark.parametrize(
     ("statement", "preserved"),
     [
@@ -135,6 +139,12 @@ CHANGES: list[tuple[str, set[int], set[int]]] = [
 ]
 
 
+@pytest.mark.protocol("reader-row-tracking-2", "reader-row-tracking-5", "reader-row-tracking-6")
+@pytest.mark.protocol("writer-row-tracking-12", "writer-row-tracking-13", "writer-row-tracking-20")
+@pytest.mark.protocol("writer-row-tracking-21", "writer-row-tracking-23", "writer-row-tracking-24")
+@pytest.mark.protocol("writer-row-tracking-25", "writer-row-tracking-26", "writer-row-tracking-27")
+@pytest.mark.protocol("writer-row-tracking-28", "writer-row-tracking-29", "writer-row-tracking-30")
+@pytest.mark.protocol("writer-row-tracking-31", "writer-row-tracking-32")
 @pytest.mark.parametrize("vectors", ["true", "false"], ids=["vectors", "rewrite"])
 def test_rows_keep_their_ids_and_what_did_not_change_its_version(
     spark: SparkSession, delta_spark: SparkProcess, table: str, vectors: str
@@ -186,6 +196,7 @@ def test_table_that_asks_vacuum_to_check_the_protocol_is_written_by_both(
         assert delta_spark.run(read, named=named) == [list(row) for row in found]
 
 
+@pytest.mark.protocol("writer-row-tracking-10", "writer-row-tracking-12")
 def test_commit_that_lost_to_delta_spark_takes_the_row_ids_and_times_after_its(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:

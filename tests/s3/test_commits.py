@@ -39,6 +39,8 @@ def look(writer: SparkProcess, table: str) -> tuple[list[int], list[int], list[s
     return rows, versions, names
 
 
+@pytest.mark.protocol("creation-of-new-log-entries-2", "file-types-checkpoints-5")
+@pytest.mark.protocol("multi-part-checkpoint-1")
 def test_every_acknowledged_append_of_racing_processes_is_there_once(
     server: Server, writers: list[SparkProcess], figures: dict[str, int]
 ) -> None:

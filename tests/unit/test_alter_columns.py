@@ -59,6 +59,8 @@ def test_columns_are_added_at_every_depth_and_place() -> None:
     assert columns[2]["position"] == "AFTER X"
 
 
+@pytest.mark.protocol("writer-column-mapping-11", "writer-column-mapping-13")
+@pytest.mark.protocol("writer-column-mapping-14", "writer-column-mapping-9")
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_added_columns_get_ids_and_names_that_no_column_has_had(mode: str) -> None:
     log = table(mode=mode)
@@ -114,6 +116,7 @@ def test_char_and_varchar_are_stored_as_strings() -> None:
     assert fields(parsed(log))["v"]["metadata"] == {}
 
 
+@pytest.mark.protocol("default-columns-1")
 @pytest.mark.parametrize(
     ("column_", "condition"),
     [
@@ -207,6 +210,7 @@ def test_expression_that_cannot_be_read_keeps_every_column() -> None:
     assert refusal(log, "dropColumns", columns=[["w"]]) == "DELTAIC_COLUMN_DEPENDED_ON"
 
 
+@pytest.mark.protocol("writer-column-mapping-5")
 def test_renamed_column_keeps_its_name_in_files() -> None:
     log = table(mode="name", dataSkippingStatsColumns="s.x,id")
     before = fields(parsed(log))
@@ -247,6 +251,7 @@ def test_names_that_columns_cannot_have_are_refused(
     assert refusal(table(mode="name"), "renameColumn", column=path, name=name) == condition
 
 
+@pytest.mark.protocol("consistency-between-table-metadata-and-data-files-1")
 def test_without_column_mapping_nothing_is_renamed_or_dropped() -> None:
     log = table()
     dropped = refusal(log, "dropColumns", columns=[["id"]])

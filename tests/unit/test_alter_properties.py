@@ -33,6 +33,9 @@ def fields(metadata: Metadata) -> list[dict[str, Any]]:
     return list(json.loads(metadata.schema_string)["fields"])
 
 
+@pytest.mark.protocol("deletion-vectors-1", "deletion-vectors-2")
+@pytest.mark.protocol("table-features-for-new-and-existing-tables-5")
+@pytest.mark.protocol("table-features-for-new-and-existing-tables-6")
 def test_feature_of_a_property_is_added_to_what_the_old_versions_imply() -> None:
     log = create()
     alter(log, {"delta.enableDeletionVectors": "true"})
@@ -46,6 +49,8 @@ def test_feature_of_a_property_is_added_to_what_the_old_versions_imply() -> None
     ]
 
 
+@pytest.mark.protocol("table-features-for-new-and-existing-tables-5")
+@pytest.mark.protocol("table-features-for-new-and-existing-tables-6")
 def test_change_data_feed_of_a_legacy_table_lists_what_version_2_meant() -> None:
     log = create()
     alter(log, {"delta.enableChangeDataFeed": "true"})
@@ -138,6 +143,7 @@ def test_property_outside_of_the_namespace_keeps_its_spelling() -> None:
     assert log.actions(1, "metaData")[0]["description"] == "text"
 
 
+@pytest.mark.protocol("writer-column-mapping-12")
 @pytest.mark.parametrize(
     ("given", "unset", "condition"),
     [
@@ -168,6 +174,7 @@ def test_feature_that_this_build_cannot_write_is_refused() -> None:
     assert log.version == 0
 
 
+@pytest.mark.protocol("writer-column-mapping-1", "writer-column-mapping-10")
 def test_upgrade_names_columns_as_files_do() -> None:
     log = create()
     alter(log, {MODE: "name"})
@@ -192,6 +199,7 @@ def test_ids_go_on_after_those_of_a_mapping_before_a_restore() -> None:
     assert mapped.configuration["delta.columnMapping.maxColumnId"] == "11"
 
 
+@pytest.mark.protocol("writer-column-mapping-10")
 def test_new_mapped_table_numbers_fields_at_every_depth() -> None:
     nested = struct("x", column("m", {**_MAP, "valueType": struct("y")}))
     text = schema("id", column("s s", nested))
@@ -208,6 +216,7 @@ def test_new_mapped_table_numbers_fields_at_every_depth() -> None:
 _MAP = {"type": "map", "keyType": "string", "valueContainsNull": True}
 
 
+@pytest.mark.protocol("identity-columns-5")
 @pytest.mark.parametrize(
     ("step", "before", "mark", "after"),
     [(1, None, 5, 5), (1, 7, 5, 7), (2, 7, 9, 9), (-1, -7, -5, -7), (-1, None, -5, -5)],
@@ -223,6 +232,7 @@ def test_high_water_mark_only_moves_on(
     assert other["metadata"] == {}
 
 
+@pytest.mark.protocol("writer-addcdcfile-2")
 def test_changes_that_files_do_not_record_are_refused() -> None:
     metrics_of_merge = {"numUpdatedRows": 2, "numInsertedRows": 3, "numRecordedChanges": 7}
     require_recorded_changes("/t", 1, "DELETE", {"numDeletedRows": 5, "numCopiedRows": 0}, 0)

@@ -47,6 +47,8 @@ def refusal(log: MemoryLog, command: str, **arguments: Any) -> str:
     return f"{caught.value.condition}: {caught.value}"
 
 
+@pytest.mark.protocol("clustered-table-1", "clustered-table-2", "domain-metadata-4")
+@pytest.mark.protocol("domain-metadata-5", "writer-clustered-table-1", "writer-domain-metadata-4")
 def test_new_table_lists_its_columns_and_both_features() -> None:
     log = create(clusterBy=[["ID"], ["s", "t"]])
     assert clustered_by(log) == [["id"], ["s", "t"]]
@@ -57,6 +59,7 @@ def test_new_table_lists_its_columns_and_both_features() -> None:
     assert info["operationParameters"]["clusterBy"] == '["ID","s.t"]'
 
 
+@pytest.mark.protocol("writer-clustered-table-2")
 def test_columns_go_by_their_physical_names_and_follow_a_rename() -> None:
     log = create(clusterBy=[["s", "x"]], properties={"delta.columnMapping.mode": "name"})
     (metadata,) = log.actions(0, "metaData")
@@ -88,6 +91,7 @@ def test_detail_names_columns_as_sql_reads_them(path: list[str], shown: str) -> 
     assert row["clusteringColumns"] == [shown]
 
 
+@pytest.mark.protocol("clustered-table-2", "writer-clustered-table-1")
 def test_columns_are_set_changed_and_taken_back() -> None:
     log = create()
     run(log, "clusterBy", columns=[])
@@ -138,6 +142,7 @@ def test_columns_without_statistics_are_refused(
     run(log, "clusterBy", columns=[["s", "x"]])
 
 
+@pytest.mark.protocol("clustered-table-2", "writer-clustered-table-6")
 def test_clustered_and_partitioned_exclude_each_other() -> None:
     log = create(partitionBy=["p"])
     assert "partitioned by p" in refusal(log, "clusterBy", columns=[["id"]])
@@ -190,6 +195,7 @@ def upgrade(log: MemoryLog, *versions: int, features: tuple[str, ...] = ()) -> N
     upgrade_protocol(arguments, log, RetryPolicy(), lambda: 1)
 
 
+@pytest.mark.protocol("supported-features-2")
 def test_protocol_is_raised_and_never_lowered() -> None:
     log = create()
     upgrade(log, 1, 4)

@@ -33,6 +33,7 @@ def add(log: MemoryLog, name: str = "positive", expression: str = "id > 0") -> C
     return add_constraint(AddConstraint(log.table, name, expression), log, POLICY, lambda: 1)
 
 
+@pytest.mark.protocol("check-constraints-6")
 def test_constraint_is_a_property_and_raises_the_writer_version(memory: MemoryLog) -> None:
     assert add(memory, "Positive").version == 1
     (metadata,) = memory.actions(1, "metaData")
@@ -46,6 +47,7 @@ def test_second_constraint_leaves_the_protocol_alone(memory: MemoryLog) -> None:
     assert memory.actions(2, "protocol") == []
 
 
+@pytest.mark.protocol("supported-features-2")
 def test_dropped_constraint_leaves_the_feature(memory: MemoryLog) -> None:
     add(memory)
     drop_constraint(DropConstraint(memory.table, "POSITIVE"), memory, POLICY, lambda: 1)
@@ -64,6 +66,7 @@ def test_dropping_what_is_not_there_is_an_error_unless_allowed(memory: MemoryLog
     assert memory.version == 0
 
 
+@pytest.mark.protocol("check-constraints-8", "check-constraints-9")
 def test_broken_constraint_is_not_added(memory: MemoryLog) -> None:
     memory.violation = "id = -1"
     with pytest.raises(TableStateError, match="id = -1"):
@@ -71,6 +74,7 @@ def test_broken_constraint_is_not_added(memory: MemoryLog) -> None:
     assert memory.version == 0
 
 
+@pytest.mark.protocol("check-constraints-7")
 @pytest.mark.parametrize("blind", [True, False])
 def test_rows_appended_during_validation_are_a_conflict(memory: MemoryLog, blind: bool) -> None:
     def append(version: int) -> None:

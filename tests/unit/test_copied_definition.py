@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from deltaic.commands.definitions.copied_definition import copied_definition
 from deltaic.protocol.actions import Metadata, Protocol
 from tests.support.definitions import column, schema
@@ -27,6 +29,7 @@ METADATA = Metadata(
 )
 
 
+@pytest.mark.protocol("writer-row-tracking-14")
 def test_history_and_what_the_log_keeps_for_itself_stay_behind() -> None:
     copied = copied_definition(Protocol(1, 2), METADATA)
     fields = json.loads(copied.schema_string)["fields"]

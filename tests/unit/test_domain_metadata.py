@@ -21,6 +21,7 @@ def supporting() -> MemoryLog:
     return create(MemoryFile("f"), feature_domainMetadata="supported")
 
 
+@pytest.mark.protocol("domain-metadata-3")
 def test_domain_is_set_changed_and_removed_with_its_last_configuration() -> None:
     log = supporting()
     set_domain_metadata(log.table, "app", "1", log, POLICY)
@@ -41,6 +42,7 @@ def test_removal_of_a_domain_that_is_not_there_makes_no_version() -> None:
     assert log.version == 0
 
 
+@pytest.mark.protocol("domain-metadata-1", "writer-domain-metadata-2")
 @pytest.mark.parametrize("domain", ["delta.rowTracking", "Delta.anything", "delta."])
 def test_domains_of_the_protocol_are_refused(domain: str) -> None:
     log = create(MemoryFile("f"), enableRowTracking="true")
@@ -51,12 +53,14 @@ def test_domains_of_the_protocol_are_refused(domain: str) -> None:
     assert log.version == 0
 
 
+@pytest.mark.protocol("domain-metadata-4", "domain-metadata-5")
 def test_table_without_the_feature_is_refused_with_what_to_do() -> None:
     log = create(MemoryFile("f"))
     with pytest.raises(ProtocolError, match=r"addFeatureSupport\('domainMetadata'\)"):
         set_domain_metadata(log.table, "app", "{}", log, POLICY)
 
 
+@pytest.mark.protocol("domain-metadata-2", "writer-domain-metadata-1", "writer-domain-metadata-3")
 def test_users_domains_outlive_writes_and_the_protocols_are_not_shown() -> None:
     log = create(MemoryFile("f"), enableRowTracking="true")
     set_domain_metadata(log.table, "app", "1", log, POLICY)

@@ -103,6 +103,7 @@ def test_domains_are_removed_before_their_feature() -> None:
     assert log.actions(log.version, "protocol") == [PLAIN]
 
 
+@pytest.mark.protocol("dv-functional-7")
 @pytest.mark.parametrize(
     ("features", "arguments", "says"),
     [

@@ -84,6 +84,10 @@ def test_checkpoints_that_others_write_are_noticed_without_asking_each_time() ->
     assert maintenance.looked == 1
 
 
+@pytest.mark.protocol("handling-backward-compatibility-while-moving-to-uuid-named-v2-checkpoints-1")
+@pytest.mark.protocol("handling-backward-compatibility-while-moving-to-uuid-named-v2-checkpoints-2")
+@pytest.mark.protocol("handling-backward-compatibility-while-moving-to-uuid-named-v2-checkpoints-3")
+@pytest.mark.protocol("v2-checkpoint-table-feature-2")
 def test_v2_checkpoints_need_the_feature_and_sometimes_bear_the_classic_name() -> None:
     maintenance = MemoryMaintenance()
     v2 = metadata(checkpointPolicy="v2")
@@ -95,6 +99,8 @@ def test_v2_checkpoints_need_the_feature_and_sometimes_bear_the_classic_name() -
     assert classic == [10, 100, 200]
 
 
+@pytest.mark.protocol("file-types-checkpoints-5", "multi-part-checkpoint-1")
+@pytest.mark.protocol("problems-with-multi-part-checkpoints-1")
 def test_parts_are_only_made_where_they_are_allowed() -> None:
     maintenance = MemoryMaintenance(wanted=MaintenanceSettings(part_size=5))
     assert tasks_at(10, maintenance, metadata())["classicCheckpoint"]["partSize"] == 5

@@ -36,6 +36,7 @@ def mapped(schema_string: str) -> dict[str, dict[str, Any]]:
     return {f["name"]: f["metadata"] for f in json.loads(schema_string)["fields"]}
 
 
+@pytest.mark.protocol("iceberg-compatibility-v1-2", "iceberg-compatibility-v1-3")
 def test_a_new_table_maps_its_columns_by_name_and_lists_the_features() -> None:
     planned = plan(MemoryLog(), properties=V1)
     assert planned.definition.metadata.configuration["delta.columnMapping.mode"] == "name"
@@ -44,6 +45,10 @@ def test_a_new_table_maps_its_columns_by_name_and_lists_the_features() -> None:
     assert features is not None and {"icebergCompatV1", "columnMapping"} <= features
 
 
+@pytest.mark.protocol("writer-icebergcompatv1-1", "writer-icebergcompatv1-2")
+@pytest.mark.protocol("writer-icebergcompatv1-6", "writer-icebergcompatv2-1")
+@pytest.mark.protocol("writer-icebergcompatv2-12", "writer-icebergcompatv2-7")
+@pytest.mark.protocol("writer-icebergcompatv2-8")
 @pytest.mark.parametrize(
     ("properties", "columns", "reason"),
     [
@@ -69,10 +74,13 @@ def test_what_iceberg_could_not_have_is_refused(
     assert caught.value.condition == "DELTAIC_ICEBERG_COMPATIBILITY"
 
 
+@pytest.mark.protocol("writer-icebergcompatv2-8")
 def test_the_supported_feature_of_vectors_goes_with_version_2() -> None:
     plan(MemoryLog(), properties={**V2, "delta.feature.deletionVectors": "supported"})
 
 
+@pytest.mark.protocol("writer-icebergcompatv1-7", "writer-icebergcompatv1-8")
+@pytest.mark.protocol("writer-icebergcompatv2-13", "writer-icebergcompatv2-14")
 def test_a_replacement_keeps_the_names_of_partition_columns_but_not_their_types() -> None:
     log = create(enableIcebergCompatV2="true")
     assert log.snapshot(log.table) is not None
@@ -91,6 +99,8 @@ def test_a_replacement_keeps_the_names_of_partition_columns_but_not_their_types(
         plan(partitioned, **replaced, schema_string=text, partition_by=("id",))
 
 
+@pytest.mark.protocol("writer-icebergcompatv2-2", "writer-icebergcompatv2-3")
+@pytest.mark.protocol("writer-icebergcompatv2-4", "writer-icebergcompatv2-5")
 def test_elements_keys_and_values_have_ids_of_their_own_as_in_the_protocols_example() -> None:
     """The columns of the example in Protocol § Iceberg Compatibility V2."""
     text = schema(
@@ -116,6 +126,7 @@ def test_elements_keys_and_values_have_ids_of_their_own_as_in_the_protocols_exam
     assert metadata.configuration["delta.columnMapping.maxColumnId"] == "12"
 
 
+@pytest.mark.protocol("writer-icebergcompatv2-3")
 def test_a_replaced_column_of_the_same_type_keeps_the_ids_of_its_parts() -> None:
     log = MemoryLog()
     text = schema("id", column("a", array("long")), "p")
@@ -159,6 +170,9 @@ def changed(older: str, newer: str) -> dict[str, Any]:
     return {"delta.typeChanges": [{"fromType": older, "toType": newer}]}
 
 
+@pytest.mark.protocol("iceberg-compatibility-v1-1", "iceberg-compatibility-v1-2")
+@pytest.mark.protocol("iceberg-compatibility-v1-3", "iceberg-compatibility-v2-1")
+@pytest.mark.protocol("iceberg-compatibility-v2-2", "iceberg-compatibility-v2-3")
 @pytest.mark.parametrize("given", [V1, V2, {**V1, **MAPPED}, {**V2, **MAPPED}])
 def test_a_table_becomes_compatible_where_columns_are_mapped_or_will_be(
     given: dict[str, str],
@@ -171,6 +185,7 @@ def test_a_table_becomes_compatible_where_columns_are_mapped_or_will_be(
     assert protocol["minWriterVersion"] == 7
 
 
+@pytest.mark.protocol("writer-icebergcompatv2-2", "writer-icebergcompatv2-5")
 def test_elements_of_columns_that_are_there_are_numbered_after_all_columns() -> None:
     log = existing(MAPPED, column("a", array(array("long"))), "id")
     before = mapped(log.actions(0, "metaData")[0]["schemaString"])
@@ -182,6 +197,7 @@ def test_elements_of_columns_that_are_there_are_numbered_after_all_columns() -> 
     assert after["configuration"]["delta.columnMapping.maxColumnId"] == "4"
 
 
+@pytest.mark.protocol("writer-icebergcompatv2-7")
 def test_one_version_is_exchanged_for_the_other() -> None:
     log = existing(V1, "id", "p")
     with pytest.raises(DeltaError, match="enableIcebergCompatV1 must not be true"):
@@ -191,6 +207,9 @@ def test_one_version_is_exchanged_for_the_other() -> None:
     assert {**V2, **OFF}.items() <= configuration.items()
 
 
+@pytest.mark.protocol("writer-icebergcompatv1-1", "writer-icebergcompatv1-2")
+@pytest.mark.protocol("writer-icebergcompatv1-6", "writer-icebergcompatv2-1")
+@pytest.mark.protocol("writer-icebergcompatv2-12", "writer-icebergcompatv2-8")
 @pytest.mark.parametrize(
     ("properties", "columns", "given", "reason"),
     [

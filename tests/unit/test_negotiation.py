@@ -46,6 +46,14 @@ def test_plain_table_gets_the_default_versions() -> None:
     assert negotiate() == Protocol(1, 2)
 
 
+@pytest.mark.protocol("append-only-tables-1", "deletion-vectors-1")
+@pytest.mark.protocol("partition-value-serialization-1", "primitive-types-4")
+@pytest.mark.protocol("protocol-evolution-2", "reader-version-1", "row-tracking-2")
+@pytest.mark.protocol("supported-features-4", "table-features-1")
+@pytest.mark.protocol("table-features-for-new-and-existing-tables-2")
+@pytest.mark.protocol("table-features-for-new-and-existing-tables-3")
+@pytest.mark.protocol("timestamp-without-timezone-timestampntz-1")
+@pytest.mark.protocol("timestamp-without-timezone-timestampntz-2", "writer-domain-metadata-4")
 @pytest.mark.parametrize(
     ("schema_string", "properties", "versions", "readers", "writers"),
     [
@@ -146,6 +154,7 @@ def test_feature_that_is_listed_under_an_older_spelling_is_not_listed_again(
 MAPPING = frozenset({"columnMapping"})
 
 
+@pytest.mark.protocol("column-mapping-1")
 @pytest.mark.parametrize(
     ("protocol", "supported", "listed"),
     [
@@ -188,6 +197,16 @@ def test_feature_that_does_not_exist_is_refused() -> None:
         negotiate(**{"feature.warpDrive": "supported"})
 
 
+@pytest.mark.protocol("append-only-tables-2", "clustered-table-1", "column-invariants-1")
+@pytest.mark.protocol("default-columns-2", "iceberg-compatibility-v1-1")
+@pytest.mark.protocol("iceberg-compatibility-v2-1", "iceberg-compatibility-v2-2")
+@pytest.mark.protocol("reader-version-1", "row-tracking-2", "supported-features-3")
+@pytest.mark.protocol("supported-features-4", "table-features-1", "table-features-2")
+@pytest.mark.protocol("table-features-3", "table-features-for-new-and-existing-tables-1")
+@pytest.mark.protocol("table-features-for-new-and-existing-tables-2")
+@pytest.mark.protocol("table-features-for-new-and-existing-tables-3")
+@pytest.mark.protocol("timestamp-without-timezone-timestampntz-1", "v2-checkpoint-table-feature-1")
+@pytest.mark.protocol("v2-checkpoint-table-feature-2", "writer-column-mapping-3")
 @settings(deadline=None)
 @given(st.sets(st.sampled_from([f.name for f in all_features()])), st.booleans())
 def test_any_set_of_features_makes_a_protocol_that_the_specification_allows(
@@ -217,6 +236,8 @@ def test_new_definition_keeps_a_protocol_that_suffices() -> None:
     assert protocol_for_new_definition("/t", current, metadata, request) is current
 
 
+@pytest.mark.protocol("column-invariants-1", "table-features-for-new-and-existing-tables-5")
+@pytest.mark.protocol("table-features-for-new-and-existing-tables-6")
 def test_new_definition_adds_a_feature_and_keeps_all_others() -> None:
     metadata = Metadata("id", PLAIN, configuration={"delta.enableDeletionVectors": "true"})
     request = check_properties("/t", {}).request
@@ -227,6 +248,8 @@ def test_new_definition_adds_a_feature_and_keeps_all_others() -> None:
     assert writer_features(upgraded) == writer_features(Protocol(1, 4)) | {"deletionVectors"}
 
 
+@pytest.mark.protocol("column-invariants-1", "default-columns-3", "generated-columns-1")
+@pytest.mark.protocol("identity-columns-2")
 @pytest.mark.parametrize(
     ("metadata", "used"),
     [
@@ -241,6 +264,7 @@ def test_feature_is_in_use_by_the_metadata_of_a_column(metadata: str, used: set[
     assert features_in_use(Metadata("id", metadata), "/t") == used
 
 
+@pytest.mark.protocol("check-constraints-1")
 @pytest.mark.parametrize(
     ("configuration", "used"),
     [
@@ -254,6 +278,7 @@ def test_feature_is_in_use_by_a_property(configuration: dict[str, str], used: se
     assert features_in_use(Metadata("id", PLAIN, configuration=configuration), "/t") == used
 
 
+@pytest.mark.protocol("protocol-evolution-6")
 @pytest.mark.parametrize(
     ("protocol", "schema_string", "configuration"),
     [
@@ -283,6 +308,7 @@ def test_table_that_can_be_written(
     require_writable("/t", 5, protocol, Metadata("id", schema_string, configuration=configuration))
 
 
+@pytest.mark.protocol("supported-features-1", "table-features-4", "table-features-6")
 @pytest.mark.parametrize(
     ("protocol", "schema_string", "configuration", "named"),
     [
@@ -306,16 +332,19 @@ def test_table_with_a_feature_this_build_cannot_write_is_refused_by_name(
     assert caught.value.parameters == {"table": "/t", "version": "5", "features": named}
 
 
+@pytest.mark.protocol("protocol-evolution-1", "protocol-evolution-6")
 def test_writer_version_of_the_future_is_refused() -> None:
     with pytest.raises(ProtocolError, match="writer version 8"):
         require_writable("/t", 5, Protocol(1, 8), Metadata("id", PLAIN))
 
 
+@pytest.mark.protocol("table-features-3")
 def test_writer_version_with_features_that_lists_none_is_refused() -> None:
     with pytest.raises(ProtocolError, match="writer version 7 without writerFeatures"):
         require_writable("/t", 5, Protocol(1, 7), Metadata("id", PLAIN))
 
 
+@pytest.mark.protocol("change-metadata-2")
 def test_protocol_and_metadata_are_written_as_they_were_read() -> None:
     protocol = {
         "minReaderVersion": 3,
@@ -337,6 +366,7 @@ def test_protocol_and_metadata_are_written_as_they_were_read() -> None:
     assert Metadata.from_json(metadata).to_json() == metadata
 
 
+@pytest.mark.protocol("append-only-tables-1", "identity-columns-1")
 @pytest.mark.parametrize(
     ("protocol", "names"),
     [

@@ -272,6 +272,7 @@ def test_overwrite_of_columns_by_the_same_columns_changes_nothing() -> None:
     assert not planned.changes_metadata and not planned.changes_columns
 
 
+@pytest.mark.protocol("primitive-types-4", "timestamp-without-timezone-timestampntz-2")
 def test_overwrite_of_columns_adds_the_feature_they_need() -> None:
     planned = plan(
         create(),
@@ -321,6 +322,7 @@ def test_replacement_keeps_the_enablement_version_and_timestamp() -> None:
     assert replace_table(log).definition.metadata.configuration == {}
 
 
+@pytest.mark.protocol("row-tracking-2", "row-tracking-3", "writer-row-tracking-14")
 def test_columns_of_row_tracking_are_named_when_it_is_enabled_and_keep_their_names() -> None:
     log = create(enableRowTracking="true")
     names = {k: v for k, v in configuration(log).items() if "materialized" in k}
@@ -347,12 +349,14 @@ def configuration(log: MemoryLog) -> dict[str, str]:
     return dict(snapshot.metadata.configuration)
 
 
+@pytest.mark.protocol("append-only-tables-3", "supported-features-5")
 @pytest.mark.parametrize("mode", ["overwrite", "delete", "update"])
 def test_removal_from_an_append_only_table_is_refused(mode: str) -> None:
     with pytest.raises(TableStateError, match="append-only"):
         plan(create(appendOnly="true"), mode)
 
 
+@pytest.mark.protocol("append-only-tables-1", "append-only-tables-2", "supported-features-5")
 def test_property_alone_binds_no_writer() -> None:
     """A protocol that lists its features, and not this one, does not know it."""
     log = create(MemoryFile("one"), appendOnly="true", enableInCommitTimestamps="true")
@@ -394,6 +398,7 @@ def test_addition_to_an_append_only_table_is_planned(mode: str) -> None:
     plan(create(appendOnly="true"), mode)
 
 
+@pytest.mark.protocol("supported-features-1", "table-features-6")
 def test_write_to_a_table_with_a_foreign_feature_is_refused_by_name() -> None:
     log = create()
     protocol = Protocol(1, 7, None, frozenset({"warpDrive"}))
@@ -455,6 +460,7 @@ def test_request_is_read_from_what_the_jvm_sends() -> None:
     assert not request.replaces_columns
 
 
+@pytest.mark.protocol("append-only-tables-4")
 @pytest.mark.parametrize("operation", [Operation.REPLACE_TABLE_AS_SELECT, Operation.WRITE])
 def test_replacement_that_makes_a_table_append_only_may_remove_what_was_there(
     operation: Operation,

@@ -254,6 +254,7 @@ def test_older_spelling_that_a_table_has_applies_where_the_newer_is_unset(
     assert ("changeDataFeed" in used) is expected
 
 
+@pytest.mark.protocol("writer-column-mapping-12")
 @pytest.mark.parametrize("name", ["delta.columnMapping.maxColumnId", "delta.constraints.c"])
 def test_property_that_is_not_the_users_is_refused(name: str) -> None:
     with pytest.raises(InvalidArgumentError, match=name):

@@ -37,6 +37,7 @@ def having(**properties: str) -> MemoryLog:
     return log
 
 
+@pytest.mark.protocol("row-tracking-3")
 @pytest.mark.parametrize(("name", "value"), DORMANT)
 @pytest.mark.parametrize(
     ("command", "arguments"),

@@ -45,6 +45,7 @@ def restored(older: TableSnapshot, current: TableSnapshot) -> Metadata:
     return restored_definition("t", older, current, allows_downgrade=False).metadata
 
 
+@pytest.mark.protocol("dv-generate-1")
 @pytest.mark.parametrize(
     ("current", "older", "merged"),
     [
@@ -76,6 +77,7 @@ def test_protocol_supports_the_features_of_both_versions(
     assert merged_protocol(merged, older) == merged
 
 
+@pytest.mark.protocol("supported-features-2")
 def test_protocol_of_the_older_version_is_restored_only_if_a_downgrade_is_allowed() -> None:
     older, current = snapshot(), snapshot(listed("appendOnly", "invariants", "rowTracking"))
     assert restored_definition("t", older, current, allows_downgrade=False).protocol == (
@@ -134,6 +136,7 @@ def test_metadata_without_generated_values_is_exactly_that_of_the_older_version(
     assert restored(older, snapshot(columns=schema("q"))) is older.metadata
 
 
+@pytest.mark.protocol("writer-column-mapping-13")
 def test_column_ids_and_checkpoint_protection_are_not_lowered() -> None:
     names = "columnMapping.maxColumnId", "requireCheckpointProtectionBeforeVersion"
     for before, now, after in [("3", "5", "5"), ("5", "3", "5"), (None, "4", "4"), ("4", "?", "4")]:
@@ -232,6 +235,7 @@ def test_clustering_that_the_older_version_does_not_have_has_no_columns() -> Non
     assert domains == {"delta.clustering": '{"clusteringColumns":[]}'}
 
 
+@pytest.mark.protocol("writer-clustered-table-6")
 def test_version_with_partition_columns_does_not_support_clustering() -> None:
     log = build(partition_by=("p",))
     current = current_snapshot(log.table, log)
@@ -252,6 +256,7 @@ def test_version_with_partition_columns_does_not_support_clustering() -> None:
     assert after.protocol == listed("appendOnly", "invariants", "domainMetadata")
 
 
+@pytest.mark.protocol("writer-domain-metadata-1")
 def test_domains_of_users_stay() -> None:
     log = build(properties={"delta.feature.domainMetadata": "supported"})
     log.write_if_absent(2, [log_line("domainMetadata", DomainMetadata("app", "x").to_json())])
@@ -264,6 +269,7 @@ def high_water_mark(log: MemoryLog) -> int:
     return int(mark["rowIdHighWaterMark"])
 
 
+@pytest.mark.protocol("writer-row-tracking-5", "writer-row-tracking-9")
 def test_row_id_high_water_mark_is_not_lowered() -> None:
     log = build(properties={"delta.enableRowTracking": "true"})
     run_restore(log)
@@ -283,6 +289,7 @@ def test_rows_that_never_had_ids_get_new_ones() -> None:
     assert high_water_mark(log) == 19
 
 
+@pytest.mark.protocol("writer-row-tracking-9")
 def test_high_water_mark_is_back_after_the_feature_was_dropped() -> None:
     log = build(properties={"delta.enableRowTracking": "true"})
     current = current_snapshot(log.table, log)

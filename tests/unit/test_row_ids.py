@@ -54,6 +54,8 @@ def vector(log: MemoryLog, path: str) -> MemoryCommit:
     return MemoryCommit(log, "DELETE", adds=[new], removes=[path], reads=frozenset({old.value}))
 
 
+@pytest.mark.protocol("row-ids-1", "row-ids-2", "row-tracking-3", "writer-row-tracking-18")
+@pytest.mark.protocol("writer-row-tracking-19")
 def test_rows_that_are_there_get_ids_before_the_table_relies_on_them() -> None:
     log = create(MemoryFile("a"), MemoryFile("b"))
     log.session_metadata = {"usermetadata": "ours"}
@@ -74,6 +76,7 @@ def test_an_empty_table_needs_no_backfill() -> None:
     assert operations(log) == ["UPGRADE PROTOCOL", "SET TBLPROPERTIES"]
 
 
+@pytest.mark.protocol("row-tracking-1")
 def test_a_table_that_supports_the_feature_backfills_only_files_without_ids() -> None:
     log = create(MemoryFile("a"), **{"feature.rowTracking": "supported"})
     assert first_ids(log) == {"a": 0}
@@ -99,6 +102,7 @@ def test_statement_that_is_refused_gives_no_ids(other: dict[str, str]) -> None:
     assert log.version == 0
 
 
+@pytest.mark.protocol("row-ids-2", "writer-row-tracking-19")
 def test_an_append_that_comes_between_takes_other_ids() -> None:
     log = create(MemoryFile("a"))
     new = [MemoryFile("new")]
@@ -124,6 +128,7 @@ def test_a_vector_added_meanwhile_stays() -> None:
     assert file.dv_id is not None and file.base_row_id == 0
 
 
+@pytest.mark.protocol("row-ids-2", "writer-row-tracking-18")
 def test_files_that_others_never_leave_alone_end_in_a_conflict_and_a_whole_table() -> None:
     log = create(*(MemoryFile(f"f{i}", i) for i in range(150)))
 

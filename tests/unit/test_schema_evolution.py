@@ -99,6 +99,7 @@ def mapping(field: dict[str, Any]) -> tuple[int, str]:
     return metadata["delta.columnMapping.id"], metadata["delta.columnMapping.physicalName"]
 
 
+@pytest.mark.protocol("writer-column-mapping-14")
 def test_new_columns_get_ids_above_all_that_were_given_and_others_keep_theirs() -> None:
     log = table_of("id", column("st", struct("a")), columnMapping_mode="name")
     before = fields(plan(log, schema_string=None))
@@ -175,6 +176,8 @@ def test_type_stays_where_a_condition_references_the_column_or_computes_it(widen
         evolve(log, column("g", "integer"), "id")
 
 
+@pytest.mark.protocol("partition-value-serialization-1", "primitive-types-4")
+@pytest.mark.protocol("timestamp-without-timezone-timestampntz-2")
 def test_new_column_adds_the_feature_that_it_needs() -> None:
     planned = evolve(table_of("id"), "id", column("t", "timestamp_ntz"))
     assert planned.changes_protocol

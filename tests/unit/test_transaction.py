@@ -120,6 +120,7 @@ def test_empty_append_makes_a_version() -> None:
     assert log.version == 1
 
 
+@pytest.mark.protocol("append-only-tables-3", "supported-features-5")
 def test_commit_refuses_to_remove_rows_from_an_append_only_table() -> None:
     log = create(MemoryFile("one"), appendOnly="true")
     with pytest.raises(TableStateError, match="append-only"):

@@ -53,6 +53,8 @@ def folder() -> Iterator[Path]:
         yield Path(path)
 
 
+@pytest.mark.protocol("consistency-between-table-metadata-and-data-files-1")
+@pytest.mark.protocol("writer-row-tracking-25", "writer-row-tracking-30")
 def test_column_of_a_file_that_the_schema_does_not_have_is_found(folder: Path) -> None:
     table(folder / "right", "id")
     require_valid_logs(folder)
@@ -61,6 +63,7 @@ def test_column_of_a_file_that_the_schema_does_not_have_is_found(folder: Path) -
         require_valid_logs(folder)
 
 
+@pytest.mark.protocol("requirements-for-writers-data-files-1")
 def test_our_commits_are_checked_beside_those_of_others(folder: Path) -> None:
     path = table(folder, "id")
     for version, engine in ((1, "Somebody"), (2, "Somebody")):

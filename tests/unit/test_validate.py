@@ -72,6 +72,17 @@ DEFINITION: list[Action] = [("protocol", PROTOCOL), ("metaData", metadata())]
 TRACKED: list[Action] = [("protocol", FEATURES), ("metaData", metadata())]
 
 
+@pytest.mark.protocol("change-metadata-1", "change-metadata-3")
+@pytest.mark.protocol("consistency-between-table-metadata-and-data-files-2", "deletion-vectors-1")
+@pytest.mark.protocol("dv-step-3-dml-with-existing-dvs-3", "per-file-statistics-1")
+@pytest.mark.protocol("protocol-evolution-2", "requirements-for-writers-delta-log-entries-1")
+@pytest.mark.protocol("requirements-for-writers-delta-log-entries-3")
+@pytest.mark.protocol("requirements-for-writers-delta-log-entries-4", "row-tracking-1")
+@pytest.mark.protocol("supported-features-3", "table-features-3")
+@pytest.mark.protocol("table-features-for-new-and-existing-tables-1")
+@pytest.mark.protocol("writer-requirement-for-deletion-vectors-1", "writer-row-tracking-10")
+@pytest.mark.protocol("writer-row-tracking-11", "writer-row-tracking-2", "writer-row-tracking-22")
+@pytest.mark.protocol("writer-row-tracking-8", "writer-row-tracking-9")
 @pytest.mark.parametrize(
     ("commits", "detail"),
     [
@@ -167,6 +178,7 @@ def test_each_rule_is_checked(commits: list[list[Action]], detail: str | None) -
     assert (found == []) if detail is None else (detail in found)
 
 
+@pytest.mark.protocol("add-cdc-file-2", "writer-addcdcfile-1")
 def test_change_files_belong_to_a_feed_and_lie_in_their_folder() -> None:
     feed: list[Action] = [
         ("protocol", {**PROTOCOL, "minWriterVersion": 4}),
@@ -254,6 +266,8 @@ def clustered_by(*columns: list[str]) -> Action:
     return "domainMetadata", body
 
 
+@pytest.mark.protocol("writer-clustered-table-1", "writer-clustered-table-3")
+@pytest.mark.protocol("writer-clustered-table-6")
 @pytest.mark.parametrize(
     ("actions", "details"),
     [
@@ -278,12 +292,15 @@ def test_clustered_table_says_its_columns_and_has_their_statistics(
     assert [any(d in str(v) for d in details) for v in found] == [True] * len(details)
 
 
+@pytest.mark.protocol("writer-domain-metadata-4")
 def test_feature_without_one_that_it_requires_is_found() -> None:
     alone = {**CLUSTERED, "writerFeatures": ["clustering"]}
     found = validate_log([(0, [("protocol", alone), ("metaData", metadata()), clustered_by()])])
     assert "clustering is supported without domainMetadata" in str(found[0])
 
 
+@pytest.mark.protocol("writer-column-mapping-10", "writer-column-mapping-11")
+@pytest.mark.protocol("writer-column-mapping-14")
 def test_mapped_columns_have_ids_of_their_own_within_those_given() -> None:
     def mapped(*ids: int | None) -> dict[str, Any]:
         columns = [
@@ -374,6 +391,7 @@ def test_statistics_are_about_columns_of_the_schema(
     assert (found[:1] == []) if detail is None else (found[0] == f"a: {detail}")
 
 
+@pytest.mark.protocol("writer-column-mapping-8")
 def test_statistics_name_mapped_columns_as_files_do() -> None:
     for name, problems in (("f1", 0), ("s", 1)):
         written = with_stats("a", nullCount={name: {"fx": 0} if name == "f1" else 0})
@@ -394,6 +412,7 @@ def test_file_that_was_there_keeps_statistics_of_a_dropped_column() -> None:
     assert violation.detail == "b: nullCount of f1, which is no column"
 
 
+@pytest.mark.protocol("writer-row-tracking-1", "writer-row-tracking-22", "writer-row-tracking-3")
 @pytest.mark.parametrize(
     ("commits", "detail"),
     [
@@ -444,6 +463,7 @@ def test_append_only_table_loses_no_rows(
         assert found[0].detail == "a is removed with rows that count"
 
 
+@pytest.mark.protocol("domain-metadata-4", "domain-metadata-5")
 def test_domains_need_their_feature() -> None:
     (violation,) = validate_log([(0, [*DEFINITION, mark(1)])])
     assert "says something of delta.rowTracking" in violation.detail

@@ -119,6 +119,7 @@ def test_missing_version_is_a_violation(tmp_path: Path, capsys: pytest.CaptureFi
     assert "version 2: it follows version 0" in capsys.readouterr().out
 
 
+@pytest.mark.protocol("change-metadata-2")
 @pytest.mark.parametrize("damage", [{"remove": {}}, {"add": None}, {"metaData": {}}])
 def test_action_that_lacks_fields_is_a_violation(
     damage: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str]

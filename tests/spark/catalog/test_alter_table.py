@@ -78,6 +78,7 @@ def test_rows_from_before_and_after_columns_came_and_went_are_read_together(
     assert log.metadata(table)["partitionColumns"] == ["q"]
 
 
+@pytest.mark.protocol("default-columns-1")
 def test_table_without_mapping_takes_columns_and_comments(spark: SparkSession, table: str) -> None:
     name = f"delta.`{table}`"
     spark.sql("SELECT 1L AS id, named_struct('x', 1) AS s").write.format("delta").save(table)
@@ -154,6 +155,7 @@ def test_names_that_scans_reserve_are_refused(spark: SparkSession, table: str) -
             spark.sql(f"ALTER TABLE {name} {change}")
 
 
+@pytest.mark.protocol("check-constraints-3")
 def test_columns_that_the_table_computes_from_stay(spark: SparkSession, table: str) -> None:
     name = f"delta.`{table}`"
     spark.sql(
@@ -219,6 +221,7 @@ def create_nested(spark: SparkSession, table: str, check: str) -> None:
     )
 
 
+@pytest.mark.protocol("check-constraints-3")
 def test_expression_that_does_not_fit_keeps_the_columns_that_it_names(
     spark: SparkSession, table: str
 ) -> None:

@@ -23,6 +23,7 @@ def run(spark: SparkSession, table: str, *statements: str) -> None:
         spark.sql(statement.format(t=f"delta.`{table}`"))
 
 
+@pytest.mark.protocol("default-columns-2", "default-columns-3")
 def test_defaults_are_in_the_columns_metadata_and_the_protocol_says_so(defaults: str) -> None:
     (protocol,) = log.actions(defaults, 0, "protocol")
     assert "allowColumnDefaults" in protocol["writerFeatures"]
@@ -32,6 +33,7 @@ def test_defaults_are_in_the_columns_metadata_and_the_protocol_says_so(defaults:
     assert "EXISTS_DEFAULT" not in schema
 
 
+@pytest.mark.protocol("default-columns-4", "default-columns-5", "default-columns-6")
 def test_insert_fills_what_it_leaves_out_or_calls_default(
     spark: SparkSession, defaults: str
 ) -> None:
@@ -55,11 +57,13 @@ def test_insert_fills_what_it_leaves_out_or_calls_default(
     )
 
 
+@pytest.mark.protocol("default-columns-5")
 def test_rows_without_a_column_get_its_default(spark: SparkSession, defaults: str) -> None:
     spark.sql("SELECT 1 id, 2 n").write.format("delta").mode("append").save(defaults)
     assert rows_of(spark, defaults) == [(1, 7, "none", 2)]
 
 
+@pytest.mark.protocol("default-columns-6")
 def test_update_and_merge_set_the_default(spark: SparkSession, defaults: str) -> None:
     run(
         spark,
@@ -87,6 +91,7 @@ def test_table_made_of_another_ones_rows_does_not_take_over_its_defaults(
         assert rows_of(spark, copy) == [(1, 7, "none", None)]
 
 
+@pytest.mark.protocol("default-columns-4")
 @pytest.mark.parametrize("default", ["rand()", "id + 1", "(SELECT 1)", "'text'"])
 def test_default_that_is_no_constant_of_the_type_is_refused(
     spark: SparkSession, table: str, default: str

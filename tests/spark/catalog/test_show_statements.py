@@ -153,6 +153,7 @@ def test_columns_partitions_and_properties_are_shown(
         spark.sql(f"SHOW PARTITIONS {external}")
 
 
+@pytest.mark.protocol("writer-clustered-table-3")
 def test_clustering_columns_have_statistics_whatever_the_properties_say(
     spark: SparkSession, table: str
 ) -> None:

@@ -70,6 +70,7 @@ def read(spark: SparkSession, path: str, **options: object) -> DataFrame:
     return spark.read.format("delta").options(**options).load(path)  # type: ignore[arg-type]
 
 
+@pytest.mark.protocol("dv-proposal-sketch-1")
 @pytest.mark.parametrize("version", range(4))
 def test_version_number_gives_the_rows_of_that_version(
     spark: SparkSession, travelled: TableWithOracle, named: str, version: int

@@ -80,6 +80,7 @@ def at(version: float) -> str:
     return (START + version * MINUTE).strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
+@pytest.mark.protocol("reader-addcdcfile-4")
 def test_feed_has_the_columns_of_the_table_and_three_more(spark: SparkSession, recorded: str):
     df = changes(spark, recorded, startingVersion=0)
     types = [(field.name, field.dataType.simpleString()) for field in df.schema]
@@ -423,6 +424,7 @@ STATEMENTS = {
 }
 
 
+@pytest.mark.protocol("writer-addcdcfile-2")
 @drawn_cases(3, thorough=24, same=True)
 @given(
     files=st.lists(st.lists(rows(), min_size=1, max_size=6), min_size=1, max_size=3),

@@ -43,6 +43,7 @@ def changes(spark: SparkSession, table: str, version: int) -> list[tuple[Any, ..
     return in_order(tuple(r) for r in df.select("id", "p", "_change_type").collect())
 
 
+@pytest.mark.protocol("reader-addcdcfile-3")
 def test_appends_overwrites_and_deletes_of_whole_files_are_in_the_feed(
     spark: SparkSession, feeding: str
 ) -> None:
@@ -67,12 +68,14 @@ def recorded(table: str, version: int) -> list[str | None]:
     return sorted(file["partitionValues"]["p"] for file in files)
 
 
+@pytest.mark.protocol("dv-functional-5")
 def test_delete_of_single_rows_is_in_vectors_alone(spark: SparkSession, feeding: str) -> None:
     spark.sql(f"DELETE FROM delta.`{feeding}` WHERE id = 1")
     assert changes(spark, feeding, 1) == [(1, "a", "delete")]
     assert recorded(feeding, 1) == ([] if has_vectors(feeding) else ["a"])
 
 
+@pytest.mark.protocol("add-cdc-file-2")
 def test_update_is_recorded_by_the_rows_before_and_after(spark: SparkSession, feeding: str) -> None:
     spark.sql(f"UPDATE delta.`{feeding}` SET id = id + 10, p = 'b' WHERE id = 1")
     assert changes(spark, feeding, 1) == in_order(
@@ -85,6 +88,7 @@ def test_update_is_recorded_by_the_rows_before_and_after(spark: SparkSession, fe
     assert log.newest(feeding) == 1
 
 
+@pytest.mark.protocol("add-cdc-file-1", "writer-addcdcfile-2")
 def test_merge_records_the_changes_of_all_its_clauses(spark: SparkSession, feeding: str) -> None:
     spark.sql(
         f"MERGE INTO delta.`{feeding}` t USING (SELECT explode(array(1, 2, 7)) k) s ON t.id = k "

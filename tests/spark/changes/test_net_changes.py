@@ -163,6 +163,7 @@ def test_net_changes_are_the_differences_between_two_versions(
         assert rows_of(net_changes(spark, table, first, last)) == model.net(first, last)
 
 
+@pytest.mark.protocol("reader-row-tracking-3", "reader-row-tracking-7")
 def test_both_images_of_a_row_have_its_id_and_updates_are_pairs_unless_computed(
     spark: SparkSession, history: tuple[str, Model]
 ) -> None:
@@ -249,6 +250,7 @@ def test_table_without_row_tracking_in_the_range_is_refused_with_what_to_do(
     assert "delta.enableRowTracking" in str(caught.value)
 
 
+@pytest.mark.protocol("row-tracking-4")
 def test_row_tracking_that_was_off_within_the_range_is_refused(
     spark: SparkSession, table: str
 ) -> None:

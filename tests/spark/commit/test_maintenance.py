@@ -199,6 +199,7 @@ def test_a_process_that_exits_right_after_its_commit_leaves_its_checkpoint_and_n
     assert [row for (row,) in sorted(rows_of(spark, table))] == list(range(11))
 
 
+@pytest.mark.protocol("classic-checkpoint-1")
 @pytest.mark.parametrize("writers", [4])
 def test_several_threads_that_commit_leave_one_checkpoint_an_interval(
     spark: SparkSession, table: str, writers: int

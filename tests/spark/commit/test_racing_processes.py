@@ -109,6 +109,8 @@ def committed(results: list[dict[str, Any]]) -> list[int]:
     return [item for item, what in outcomes if what == "committed"]
 
 
+@pytest.mark.protocol("requirements-for-writers-data-files-1")
+@pytest.mark.protocol("requirements-for-writers-data-files-2")
 def test_every_acknowledged_append_of_racing_processes_is_there_once(
     spark: SparkSession, writers: list[SparkProcess], table: str
 ) -> None:

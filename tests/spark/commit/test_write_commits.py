@@ -137,6 +137,7 @@ def test_rows_of_an_append_that_lost_a_race_are_computed_and_written_once(
     assert spark.read.format("delta").load(table).count() == 25
 
 
+@pytest.mark.protocol("change-metadata-1")
 def test_first_commit_holds_protocol_and_metadata_once_and_later_ones_neither(
     spark: SparkSession, table: str
 ):
@@ -151,6 +152,7 @@ def test_first_commit_holds_protocol_and_metadata_once_and_later_ones_neither(
     assert json.loads(metadata["schemaString"])["type"] == "struct"
 
 
+@pytest.mark.protocol("deletion-vectors-2", "protocol-evolution-2")
 def test_table_with_vectors_asks_readers_for_the_feature(spark: SparkSession, table: str):
     writer = spark.range(3).write.format("delta")
     writer.option("delta.enableDeletionVectors", "true").save(table)
@@ -295,6 +297,7 @@ def test_delete_whose_task_fails_leaves_the_table_as_it_was(spark: SparkSession,
     assert log.contents(table) == before
 
 
+@pytest.mark.protocol("append-only-tables-3")
 def test_write_refused_by_the_plan_writes_no_file(spark: SparkSession, table: str):
     spark.range(5).write.format("delta").option("delta.appendOnly", "true").save(table)
     before = log.contents(table)

@@ -74,6 +74,7 @@ def size(files: list[dict[str, Any]]) -> int:
     return sum(add["size"] for add in files)
 
 
+@pytest.mark.protocol("writer-clustered-table-4")
 def test_rows_are_clustered_once(spark: SparkSession, table: str) -> None:
     create(spark, table)
     insert(spark, table, 5_000, files=4)
@@ -209,6 +210,7 @@ def test_python_clusters_all_files(spark: SparkSession, table: str) -> None:
         builder.executeCompaction(full="yes")  # type: ignore[arg-type]
 
 
+@pytest.mark.protocol("writer-clustered-table-4")
 def test_a_purge_leaves_rows_clustered(spark: SparkSession, table: str) -> None:
     create(spark, table)
     insert(spark, table, 2_000)

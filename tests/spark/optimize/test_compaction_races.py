@@ -138,6 +138,7 @@ def test_change_of_rows_follows_a_compaction_that_commits_first(
     assert told == {i for i in {*BASE, *expected} if BASE.get(i) != expected.get(i)}
 
 
+@pytest.mark.protocol("dv-functional-3", "dv-new-add-action-format-1")
 @pytest.mark.parametrize("order", COMPACTIONS)
 @pytest.mark.parametrize("kind", STATEMENTS)
 def test_compaction_follows_a_change_of_rows_that_commits_first(

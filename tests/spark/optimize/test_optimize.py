@@ -44,6 +44,8 @@ def stored_ids(table: str, add: dict[str, Any]) -> list[int]:
     return ids
 
 
+@pytest.mark.protocol("add-file-and-remove-file-3", "add-file-and-remove-file-4")
+@pytest.mark.protocol("dv-new-add-action-format-1", "dv-new-remove-action-format-1")
 def test_small_files_become_one_and_keep_their_rows(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, FILES, deletion_vectors=False)
     before = rows_of(spark, table)
@@ -82,6 +84,7 @@ def test_second_run_changes_nothing(spark: SparkSession, table: str) -> None:
     assert log.versions(table) == [0, 1]
 
 
+@pytest.mark.protocol("dv-functional-4")
 def test_rows_keep_the_order_of_their_files(spark: SparkSession, table: str) -> None:
     files = [[(i, 0, "") for i in (7, 3, 9)], [(i, 0, "") for i in (2, 8, 1)]]
     build_table(spark, table, SCHEMA, files)
@@ -158,6 +161,7 @@ def test_size_settings_select_files_and_size_the_new_ones(spark: SparkSession, t
                 optimize(spark, table)
 
 
+@pytest.mark.protocol("dv-functional-3", "dv-functional-4", "dv-step-4-full-compaction-1")
 def test_heavily_deleted_file_is_rewritten_alone(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, [[(i, 0, "") for i in range(100)]])
     spark.sql(f"DELETE FROM delta.`{table}` WHERE id < 5")
@@ -265,6 +269,8 @@ def require_exact_statistics(spark: SparkSession, table: str, add: dict[str, Any
     assert (nulls["d"], nulls["n"]["b"], nulls["arr"]) == (d, b, 0)
 
 
+@pytest.mark.protocol("reader-row-tracking-2", "reader-row-tracking-6", "writer-row-tracking-23")
+@pytest.mark.protocol("writer-row-tracking-28", "writer-row-tracking-32")
 def test_row_ids_and_commit_versions_stay(spark: SparkSession, table: str) -> None:
     properties = {"delta.enableRowTracking": "true"}
     build_table(spark, table, SCHEMA, FILES[:3], partition_by=["p"], properties=properties)
@@ -352,6 +358,7 @@ def test_rows_are_copied_without_batches(spark: SparkSession, table: str, settin
     assert rows_of(spark, table) == before
 
 
+@pytest.mark.protocol("add-file-and-remove-file-4", "dv-new-remove-action-format-1")
 def test_skipped_files_are_not_lost(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, FILES)
     log.data_path(table, files_of(table)[0]).write_bytes(b"no Parquet file")

@@ -32,6 +32,7 @@ def columns_of(table: str) -> set[str]:
     return {name for add in files for name in pq.read_schema(log.data_path(table, add)).names}
 
 
+@pytest.mark.protocol("dv-describe-history-1", "dv-functional-4", "dv-functional-7")
 def test_files_with_deleted_rows_are_rewritten(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, FILES)
     spark.sql(f"DELETE FROM delta.`{table}` WHERE id IN (3, 13, 14)")
@@ -107,6 +108,8 @@ def test_dropped_columns_leave_the_files(spark: SparkSession, table: str, mode: 
     assert spark.sql(ids).collect() == before
 
 
+@pytest.mark.protocol("add-file-and-remove-file-3", "dv-new-add-action-format-1")
+@pytest.mark.protocol("dv-new-remove-action-format-1", "writer-row-tracking-28")
 def test_change_feed_has_nothing_of_a_purge_and_rows_keep_their_ids(
     spark: SparkSession, table: str
 ) -> None:

@@ -157,6 +157,7 @@ def test_rows_stay(
     assert all("deletionVector" not in add for add in log.active_files(table))
 
 
+@pytest.mark.protocol("add-file-and-remove-file-3", "add-file-and-remove-file-4")
 def test_partitions_are_ordered_one_by_one(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, FILES, partition_by=["p"])
     before = rows_of(spark, table)
@@ -171,6 +172,7 @@ def test_partitions_are_ordered_one_by_one(spark: SparkSession, table: str) -> N
     assert {add["dataChange"] for add in log.actions(table, 1, "add")} == {False}
 
 
+@pytest.mark.protocol("writer-row-tracking-24", "writer-row-tracking-29")
 def test_row_ids_stay(spark: SparkSession, table: str) -> None:
     properties = {"delta.enableRowTracking": "true"}
     build_table(spark, table, SCHEMA, FILES, partition_by=["p"], properties=properties)

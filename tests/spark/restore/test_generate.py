@@ -82,6 +82,7 @@ def test_other_mode_is_refused_by_name(spark: SparkSession, table: str) -> None:
     assert not Path(table, f"_{MODE}").exists()
 
 
+@pytest.mark.protocol("dv-functional-6")
 def test_deletion_vectors_are_refused_and_no_manifest_changes(
     spark: SparkSession, table: str
 ) -> None:

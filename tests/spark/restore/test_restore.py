@@ -118,6 +118,7 @@ def test_result_and_history_count_the_files_as_delta_spark_does(
     assert len(changes) == 5 and all(action["dataChange"] for action in changes)
 
 
+@pytest.mark.protocol("dv-action-reconciliation-changes-3")
 def test_deletion_vectors_come_back_as_they_were(spark: SparkSession, table: str) -> None:
     build(spark, table)
     vectors = {f["path"]: f["deletionVector"] for f in log.actions(table, 1, "add")}
@@ -356,6 +357,7 @@ def test_table_with_a_large_checkpoint_is_restored(spark: SparkSession, table: s
         assert rows_of(spark, table) == rows_of(spark, table, 1)
 
 
+@pytest.mark.protocol("dv-generate-1")
 def test_features_that_were_added_since_stay_unless_a_downgrade_is_allowed(
     spark: SparkSession, table: str
 ) -> None:

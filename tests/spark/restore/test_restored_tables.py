@@ -86,6 +86,7 @@ HISTORIES: dict[str, list[str]] = {
 }
 
 
+@pytest.mark.protocol("dv-generate-1")
 @pytest.mark.parametrize("name", HISTORIES)
 def test_each_version_of_a_history_is_restored(spark: SparkSession, table: str, name: str) -> None:
     run(spark, table, *HISTORIES[name])
@@ -102,6 +103,7 @@ def test_each_version_of_a_history_is_restored(spark: SparkSession, table: str, 
         assert shown() == shown(version) == expected[version], version
 
 
+@pytest.mark.protocol("writer-column-mapping-13")
 def test_restored_table_can_be_written_to(spark: SparkSession, table: str) -> None:
     run(spark, table, *HISTORIES["columns"], "RESTORE {t} VERSION AS OF 5")
     run(spark, table, "INSERT INTO {t} VALUES (5, 'e', 50)", "UPDATE {t} SET x = 'u' WHERE id = 3")
@@ -119,6 +121,7 @@ def row_ids(spark: SparkSession, table: str) -> dict[int, tuple[int, int]]:
     return {row[0]: (row[1], row[2]) for row in found}
 
 
+@pytest.mark.protocol("writer-row-tracking-3")
 def test_rows_have_their_ids_again_and_new_rows_get_others(spark: SparkSession, table: str) -> None:
     rows = [[(n, "a") for n in range(4)], [(n, "b") for n in range(4, 8)]]
     build_table(
@@ -143,6 +146,7 @@ def test_rows_have_their_ids_again_and_new_rows_get_others(spark: SparkSession, 
     assert info["tags"] == {"delta.rowTracking.preserved": "true"}
 
 
+@pytest.mark.protocol("row-ids-1")
 def test_rows_without_ids_keep_those_that_the_backfill_assigned(
     spark: SparkSession, table: str
 ) -> None:

@@ -206,6 +206,7 @@ def test_merge_whose_source_is_an_empty_relation_runs_no_job(
     assert log.newest(table) == 0
 
 
+@pytest.mark.protocol("deletion-vectors-3")
 @pytest.mark.parametrize("kind", ["delete", "update", "upsert", "rows that the source lacks"])
 def test_without_vectors_the_plan_is_the_same_and_the_touched_files_are_copied(
     spark: SparkSession, table: str, kind: str

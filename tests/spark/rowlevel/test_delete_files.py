@@ -52,6 +52,8 @@ def test_delete_of_some_rows_keeps_the_file_under_a_vector(spark: SparkSession, 
     assert log.files_in(table, ".parquet") == data_files, "a data file was written"
 
 
+@pytest.mark.protocol("per-file-statistics-1", "per-file-statistics-2")
+@pytest.mark.protocol("writer-requirement-for-deletion-vectors-1")
 def test_statistics_with_a_deletion_vector_have_loose_bounds_and_count_physical_rows(
     spark: SparkSession, table: str
 ) -> None:
@@ -88,6 +90,8 @@ def test_delete_of_a_partition_removes_its_files_and_touches_no_other(
     assert rows_of(spark, table) == in_order(numbered(0, 5, "a"))
 
 
+@pytest.mark.protocol("dv-step-2-reading-the-current-state-1", "dv-step-3-dml-with-existing-dvs-1")
+@pytest.mark.protocol("dv-step-3-dml-with-existing-dvs-2", "dv-step-3-dml-with-existing-dvs-3")
 @pytest.mark.parametrize(
     ("first", "second"),
     [("id < 3", "id = 8"), ("id % 3 = 0", "id % 3 = 1"), ("id < 3", "id % 3 = 1")],
@@ -113,6 +117,7 @@ def test_second_delete_on_a_file_replaces_its_vector_by_the_union(
     assert rows_of(spark, table) == in_order(left)
 
 
+@pytest.mark.protocol("dv-step-3-dml-with-existing-dvs-3")
 def test_delete_of_the_rows_that_a_vector_left_removes_the_file(
     spark: SparkSession, table: str
 ) -> None:
@@ -134,6 +139,7 @@ def test_delete_of_rows_that_are_deleted_already_commits_nothing(
     assert delete(spark, table, "id < 4") == version
 
 
+@pytest.mark.protocol("dv-non-functional-2")
 def test_tiny_vectors_go_into_the_log_and_write_no_file(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, [numbered(0, 10), numbered(10, 10)])
     version = delete(spark, table, "id IN (3, 15)")
@@ -143,6 +149,7 @@ def test_tiny_vectors_go_into_the_log_and_write_no_file(spark: SparkSession, tab
     assert log.files_in(table, ".bin") == set()
 
 
+@pytest.mark.protocol("dv-non-functional-2")
 def test_large_vectors_of_a_commit_share_one_file_and_tiny_ones_stay_in_the_log(
     spark: SparkSession, table: str
 ) -> None:
@@ -170,6 +177,7 @@ def test_large_vectors_of_a_commit_share_one_file_and_tiny_ones_stay_in_the_log(
     assert rows_of(spark, table) == in_order([r for file in files for r in file if r[0] % 3 == 2])
 
 
+@pytest.mark.protocol("deletion-vectors-3", "requirements-for-writers-data-files-2")
 def test_without_vectors_touched_files_are_rewritten_in_the_same_commit(
     spark: SparkSession, table: str
 ) -> None:
@@ -190,6 +198,7 @@ def test_without_vectors_touched_files_are_rewritten_in_the_same_commit(
     assert log.files_in(table, ".bin") == set()
 
 
+@pytest.mark.protocol("consistency-between-table-metadata-and-data-files-2")
 def test_rewritten_files_stay_in_their_partition(spark: SparkSession, table: str) -> None:
     rows = numbered(0, 5, "a") + numbered(5, 5, "b") + [(10, None), (11, None), (12, "x=/ %")]
     build_table(spark, table, SCHEMA, [rows], partition_by=["p"], deletion_vectors=False)
@@ -199,6 +208,7 @@ def test_rewritten_files_stay_in_their_partition(spark: SparkSession, table: str
     assert rows_of(spark, table) == in_order([r for r in rows if r[0] not in (0, 5, 10)])
 
 
+@pytest.mark.protocol("deletion-vectors-3", "deletion-vectors-5")
 def test_after_the_property_is_switched_off_touched_files_lose_their_vector(
     spark: SparkSession, table: str
 ) -> None:
@@ -217,6 +227,7 @@ def test_after_the_property_is_switched_off_touched_files_lose_their_vector(
     assert rows_of(spark, table) == in_order(left)
 
 
+@pytest.mark.protocol("dv-proposal-sketch-1")
 def test_each_version_shows_the_rows_it_had(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, [numbered(0, 10)])
     for condition in ("id = 1", "id IN (2, 3)", "id > 5", "true"):

@@ -93,6 +93,7 @@ def test_no_job_runs_if_metadata_selects_every_file(
     assert not log.active_files(table)
 
 
+@pytest.mark.protocol("reader-addcdcfile-2")
 def test_rewrite_beside_whole_files_records_all_changes_of_the_feed(
     spark: SparkSession, table: str
 ) -> None:

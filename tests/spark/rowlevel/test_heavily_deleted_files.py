@@ -23,6 +23,7 @@ def row_ids(spark: SparkSession, name: str) -> dict[int, int]:
     return {row["id"]: row["row"] for row in rows}
 
 
+@pytest.mark.protocol("dv-step-4-full-compaction-1")
 def test_file_that_keeps_few_rows_is_rewritten_and_the_others_get_vectors(
     spark: SparkSession, table: str
 ) -> None:
@@ -55,6 +56,8 @@ def tracked(spark: SparkSession, name: str) -> dict[int, tuple[int, int, int]]:
     return {row["id"]: (row["v"], row["row"], row["version"]) for row in rows}
 
 
+@pytest.mark.protocol("writer-row-tracking-21", "writer-row-tracking-24", "writer-row-tracking-26")
+@pytest.mark.protocol("writer-row-tracking-27", "writer-row-tracking-29", "writer-row-tracking-31")
 def test_rows_keep_ids_and_commit_versions_when_heavily_deleted_files_are_rewritten(
     spark: SparkSession, table: str
 ) -> None:
@@ -95,6 +98,7 @@ def test_rows_keep_ids_and_commit_versions_when_heavily_deleted_files_are_rewrit
     assert len({row for _, row, _ in expected.values()}) == len(expected)
 
 
+@pytest.mark.protocol("dv-step-4-full-compaction-1")
 def test_table_sets_the_share_of_deleted_rows_and_small_deletes_rewrite_nothing(
     spark: SparkSession, table: str
 ) -> None:

@@ -46,6 +46,7 @@ def by_builder(spark: SparkSession, table: str) -> None:
     merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
 
+@pytest.mark.protocol("requirements-for-writers-delta-log-entries-2")
 @pytest.mark.parametrize("merge", [by_clause, by_session, by_builder])
 def test_stars_add_columns_and_fields_with_the_rows_in_one_commit(
     spark: SparkSession, table: str, merge: MergeStars

@@ -72,6 +72,7 @@ MISPLACED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], pa.Table, str]]
 }
 
 
+@pytest.mark.protocol("reader-column-mapping-6")
 @pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("case", MISPLACED)
 def test_file_without_the_columns_is_refused_with_what_it_holds(
@@ -88,6 +89,7 @@ def test_file_without_the_columns_is_refused_with_what_it_holds(
     assert spark.sql(f"SELECT 1 FROM delta.`{table}`").collect() == [(1,)]
 
 
+@pytest.mark.protocol("consistency-between-table-metadata-and-data-files-3")
 @pytest.mark.usefixtures("reader")
 def test_file_that_lacks_only_the_columns_of_the_query_has_nulls(
     spark: SparkSession, table: str
@@ -106,6 +108,8 @@ def test_file_that_lacks_only_the_columns_of_the_query_has_nulls(
     assert rows_of(spark, table) == [(1, None, 1), (None, None, 2)]
 
 
+@pytest.mark.protocol("consistency-between-table-metadata-and-data-files-3")
+@pytest.mark.protocol("reader-column-mapping-7")
 @pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("mapping", ["name", "id"])
 def test_file_of_which_all_columns_were_dropped_has_nulls(

@@ -88,6 +88,7 @@ def assert_refused(spark: SparkSession, table: str, add: log.Action, condition: 
     assert log.versions(table) == versions, "a failed DELETE was committed"
 
 
+@pytest.mark.protocol("dv-step-2-reading-the-current-state-1")
 @pytest.mark.parametrize(
     ("damage", "condition"),
     [

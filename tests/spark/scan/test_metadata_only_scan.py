@@ -274,6 +274,7 @@ def test_answers_are_those_of_plain_rows(
     assert_same_rows(ours, spark.sql(query.format(t=view)).collect())
 
 
+@pytest.mark.protocol("reader-column-mapping-4", "reader-column-mapping-5")
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_answers_are_of_the_columns_that_have_the_names_now(
     spark: SparkSession, tmp_path: Path, mode: str

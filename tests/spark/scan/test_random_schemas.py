@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -206,6 +207,8 @@ def paths(kind: Type, value: Any, sql: str) -> list[tuple[str, Any]]:
     return [(sql, value), *itertools.chain(*below)]
 
 
+@pytest.mark.protocol("reader-column-mapping-1", "reader-column-mapping-2")
+@pytest.mark.protocol("reader-column-mapping-7")
 @drawn_cases(10, thorough=100)
 @given(
     seed=st.integers(0, 2**32),

@@ -33,6 +33,7 @@ def named(row: Row) -> dict[str, Any]:
     return dict(zip(COLUMN_VALUES, row, strict=True))
 
 
+@pytest.mark.protocol("dv-column-statistics-1", "dv-functional-1", "reader-deletion-vectors-1")
 @drawn_cases(5, thorough=60)
 @given(
     files=st.lists(st.lists(rows(), min_size=1, max_size=6), min_size=1, max_size=4),

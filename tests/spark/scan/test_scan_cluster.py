@@ -68,6 +68,7 @@ def test_executors_return_files_and_positions(
     assert sorted(map(tuple, answer)) == sorted((i, i % 3_000, True) for (i,) in live)
 
 
+@pytest.mark.protocol("dv-non-functional-4")
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports when a file is opened")
 def test_an_executor_loads_a_vector_once_for_all_splits_of_its_file(
     cluster: SparkProcess, spark: SparkSession, table: str
@@ -93,6 +94,7 @@ result = [df.rdd.getNumPartitions(), df.selectExpr('count(*)', 'sum(h)').collect
     assert tuple(answer) == tuple(built.live.selectExpr("count(*)", "sum(h)").collect()[0])
 
 
+@pytest.mark.protocol("dv-non-functional-4")
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports when a file is opened")
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_a_task_reads_the_vectors_of_all_its_files_at_once(

@@ -78,6 +78,7 @@ MODES = {
 }
 
 
+@pytest.mark.protocol("dv-step-2-reading-the-current-state-2")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("query", QUERIES)
 def test_query_that_fails_on_a_deleted_row_answers(
@@ -97,6 +98,7 @@ def test_the_same_query_fails_where_the_row_is_not_deleted(
         spark.sql(QUERIES[query].format(t=table.sql_name)).collect()
 
 
+@pytest.mark.protocol("deletion-vectors-4", "dv-step-2-reading-the-current-state-2")
 def test_python_function_gets_no_deleted_row(spark: SparkSession, zeros_deleted: TableWithOracle):
     @F.udf(LongType())
     def reciprocal(value: int) -> int:

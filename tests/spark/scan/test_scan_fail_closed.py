@@ -64,6 +64,7 @@ def deleted_from(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
     return table
 
 
+@pytest.mark.protocol("reader-deletion-vectors-1")
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_session_without_the_extension_gets_an_error_and_no_row(
     without_extension: SparkProcess, deleted_from: TableWithOracle, expression: str

@@ -61,6 +61,7 @@ def test_aggregates_are_those_of_the_live_rows(
         readings.assert_same_answer("SELECT count(*), max(id) FROM {t}")
 
 
+@pytest.mark.protocol("deletion-vectors-4", "dv-proposal-sketch-1")
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_are_the_live_rows(spark: SparkSession, readings: TableWithOracle, mode: str):
     readings.oracle()
@@ -122,6 +123,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.protocol("reader-deletion-vectors-1")
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_query_answers_as_over_plain_rows(

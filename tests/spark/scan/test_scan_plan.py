@@ -49,6 +49,7 @@ def test_deletion_filter_runs_in_generated_code_over_a_columnar_scan(
         assert only_scan(df).supportsColumnar()
 
 
+@pytest.mark.protocol("dv-step-2-reading-the-current-state-2")
 def test_deletion_filter_is_directly_above_the_scan_and_user_filters_above_it(
     readings: TableWithOracle,
 ):

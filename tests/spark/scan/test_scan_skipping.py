@@ -227,6 +227,7 @@ def test_answer_is_complete_when_all_files_that_may_be_skipped_are_gone(
     assert_same_rows(table.df().where(condition).collect(), expected)
 
 
+@pytest.mark.protocol("dv-column-statistics-1", "per-file-statistics-3")
 def test_loose_bounds_after_a_delete_still_skip_and_never_lose_a_row(
     spark: SparkSession, build: BuildWithOracle
 ):

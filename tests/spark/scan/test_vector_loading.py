@@ -51,6 +51,7 @@ def test_splits_and_later_queries_share_what_was_loaded(
             packed.assert_same_answer("SELECT count(*), sum(h) FROM {t} WHERE id > 3000")
 
 
+@pytest.mark.protocol("dv-step-2-reading-the-current-state-1")
 def test_a_vector_that_is_gone_fails_the_files_it_belongs_to_and_no_others(
     spark: SparkSession, packed: TableWithOracle
 ):

@@ -139,6 +139,8 @@ def test_schema_strings(scala: ScalaObjects, schema: StructType, metadata: dict[
 modes = st.sampled_from(["none", "name", "id", "NAME", "Id", " name", "name ", "", "both", "ſ"])
 
 
+@pytest.mark.protocol("reader-column-mapping-1", "writer-column-mapping-7")
+@pytest.mark.protocol("writer-column-mapping-8")
 @few_cases
 @given(schema=schemas, mode=st.none() | modes, protocol=st.sampled_from([MAPPING, PLAIN]))
 def test_physical_names(

@@ -219,6 +219,7 @@ def test_features(scala: ScalaObjects, protocol: Protocol, name: str, metadata: 
     assert is_enabled(protocol, metadata, name) == features.isEnabled(action, definition, name)
 
 
+@pytest.mark.protocol("writer-addcdcfile-1", "writer-addcdcfile-3")
 @few_cases
 @given(protocol=protocols, properties=configurations, version=st.integers(0, 2**40))
 def test_what_writers_must_record(
@@ -239,6 +240,7 @@ def test_what_writers_must_record(
     assert since == (version if active else 2**63 - 1)
 
 
+@pytest.mark.protocol("writer-addcdcfile-3")
 def test_feed_without_its_feature_is_not_read(
     spark: SparkSession, scala: ScalaObjects, tmp_path: Path
 ) -> None:
@@ -308,6 +310,7 @@ NAMES: list[tuple[str, str, str]] = [
 ]
 
 
+@pytest.mark.protocol("writer-icebergcompatv2-5")
 @pytest.mark.parametrize(("name", "scala_object", "member"), NAMES)
 def test_names_of_the_protocol(
     scala: ScalaObjects, name: str, scala_object: str, member: str

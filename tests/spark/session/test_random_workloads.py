@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.protocol("dv-describe-history-1", "writer-row-tracking-20")
 @pytest.mark.parametrize("style", STYLES)
 @few_examples(2)
 @given(data=st.data())

@@ -72,6 +72,7 @@ def of_changes(spark: SparkSession, table: str, **options: Any) -> DataFrame:
     return stream_of(spark, table, readChangeFeed="true", **options)
 
 
+@pytest.mark.protocol("reader-addcdcfile-4")
 @pytest.mark.parametrize("first", [0, 1, 3])
 @pytest.mark.parametrize("limit", [{}, {"maxFilesPerTrigger": 1}, {"maxBytesPerTrigger": "1b"}])
 def test_stream_from_a_version_has_the_rows_of_the_batch_feed(

@@ -223,6 +223,7 @@ def test_new_columns_are_added_if_asked_to_and_else_refused(
     assert rows_of(spark, table) == [(1, "a"), (2, "b"), (3, "c"), (4, "a")]
 
 
+@pytest.mark.protocol("default-columns-5")
 def test_rows_are_cast_filled_and_computed_as_by_any_write(
     spark: SparkSession, source: str, table: str, checkpoint: Path
 ) -> None:
@@ -254,6 +255,8 @@ CONDITIONS = {
 }
 
 
+@pytest.mark.protocol("check-constraints-10", "check-constraints-11", "column-invariants-2")
+@pytest.mark.protocol("column-invariants-3")
 @pytest.mark.parametrize("case", CONDITIONS)
 def test_row_that_violates_a_condition_fails_the_batch_and_earlier_ones_stand(
     spark: SparkSession, source: str, table: str, checkpoint: Path, case: str

@@ -63,6 +63,7 @@ def test_files_that_a_restore_adds_again_meanwhile_stay(
         assert rows_of(spark, table) == before
 
 
+@pytest.mark.protocol("dv-functional-2")
 def test_file_of_several_vectors_stays_until_the_last_is_gone(
     spark: SparkSession, table: str
 ) -> None:

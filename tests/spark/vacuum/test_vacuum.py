@@ -42,6 +42,7 @@ def directories(table: str) -> set[Path]:
     return {path for path in Path(table).rglob("*") if path.is_dir()}
 
 
+@pytest.mark.protocol("dv-functional-2")
 def test_files_of_no_version_within_the_retention_go_and_all_others_stay(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:

@@ -108,6 +108,7 @@ def test_lite_after_commits_are_gone_is_refused_until_a_full_run(
     assert stored(cut) == set()
 
 
+@pytest.mark.protocol("dv-tombstones-1")
 def test_tombstones_of_a_checkpoint_replace_commits_that_are_gone(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:

@@ -47,6 +47,8 @@ def create(spark: SparkSession, table: str, mode: str, vectors: bool = True) -> 
     ).save(table)
 
 
+@pytest.mark.protocol("writer-column-mapping-1", "writer-column-mapping-11")
+@pytest.mark.protocol("writer-column-mapping-9")
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_every_column_of_a_new_table_has_an_id_and_a_name_of_its_own(
     spark: SparkSession, table: str, mode: str
@@ -63,6 +65,9 @@ def test_every_column_of_a_new_table_has_an_id_and_a_name_of_its_own(
     assert protocol["minReaderVersion"] >= 2 and "columnMapping" in protocol["writerFeatures"]
 
 
+@pytest.mark.protocol("consistency-between-table-metadata-and-data-files-2")
+@pytest.mark.protocol("writer-column-mapping-5", "writer-column-mapping-6")
+@pytest.mark.protocol("writer-column-mapping-7", "writer-column-mapping-8")
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_files_partition_values_and_statistics_go_by_physical_names(
     spark: SparkSession, table: str, mode: str
@@ -100,6 +105,7 @@ def test_rows_are_changed_as_in_any_table(
     assert [row[0] for row in rows_of(spark, table)] == [2, 4, 5, 6, 7]
 
 
+@pytest.mark.protocol("writer-column-mapping-4", "writer-column-mapping-6")
 def test_table_without_mapping_is_upgraded_in_place(spark: SparkSession, table: str) -> None:
     target = f"delta.`{table}`"
     spark.sql(
@@ -121,6 +127,7 @@ def test_table_without_mapping_is_upgraded_in_place(spark: SparkSession, table: 
     assert schema.field("id").metadata[b"PARQUET:field_id"] == b"1"
 
 
+@pytest.mark.protocol("writer-icebergcompatv1-1")
 @pytest.mark.parametrize(("before", "after"), [("name", "id"), ("name", "none"), ("none", "id")])
 def test_mode_that_would_leave_files_unreadable_is_refused(
     spark: SparkSession, table: str, before: str, after: str
@@ -132,6 +139,7 @@ def test_mode_that_would_leave_files_unreadable_is_refused(
         spark.sql(f"ALTER TABLE delta.`{table}` UNSET TBLPROPERTIES ('{MODE}')")
 
 
+@pytest.mark.protocol("writer-column-mapping-9")
 def test_replaced_columns_get_ids_and_names_that_no_file_has_had(
     spark: SparkSession, table: str
 ) -> None:
@@ -156,6 +164,7 @@ def test_table_made_of_mapped_rows_does_not_take_over_their_mapping(
     assert fields(f"{tmp_path}/plain") == {"id": {}, "x": {}}
 
 
+@pytest.mark.protocol("append-only-tables-2", "writer-icebergcompatv2-1")
 def test_properties_are_set_and_unset(spark: SparkSession, table: str) -> None:
     target = f"delta.`{table}`"
     spark.sql(f"CREATE TABLE {target} (id INT) USING delta")

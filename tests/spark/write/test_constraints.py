@@ -82,6 +82,8 @@ WRITE_APIS: dict[str, Callable[[SparkSession, str, str], None]] = {
 }
 
 
+@pytest.mark.protocol("check-constraints-10", "check-constraints-11", "check-constraints-12")
+@pytest.mark.protocol("check-constraints-4", "check-constraints-5")
 @pytest.mark.parametrize("write_api", WRITE_APIS)
 @pytest.mark.parametrize("value", ["100", "CAST(NULL AS INT)"])
 def test_row_that_breaks_a_constraint_is_refused_and_nothing_is_written(
@@ -115,6 +117,8 @@ def test_delete_does_not_hold_rows_that_stay_against_constraints(
     assert rows_of(spark, checked) == in_order(ROWS[1:])
 
 
+@pytest.mark.protocol("check-constraints-4", "check-constraints-5", "check-constraints-7")
+@pytest.mark.protocol("check-constraints-8", "check-constraints-9")
 @pytest.mark.parametrize("condition", ["v > 10", "v > CASE WHEN id > 1 THEN 0 END"])
 def test_constraint_that_a_row_of_the_table_breaks_is_not_added(
     spark: SparkSession, checked: str, condition: str
@@ -125,6 +129,7 @@ def test_constraint_that_a_row_of_the_table_breaks_is_not_added(
     assert log.newest(checked) == 1
 
 
+@pytest.mark.protocol("check-constraints-2", "check-constraints-3")
 @pytest.mark.parametrize("condition", ["v + 1", "v > rand()", "max(v) > 1", "w > 1"])
 def test_what_is_no_condition_on_rows_is_refused(
     spark: SparkSession, checked: str, condition: str
@@ -149,6 +154,7 @@ def test_older_version_is_not_altered(spark: SparkSession, checked: str) -> None
     assert log.newest(checked) == 1
 
 
+@pytest.mark.protocol("check-constraints-5")
 @pytest.mark.parametrize("of", ["STRING", "BINARY", "VARCHAR(3)"])
 def test_empty_value_of_a_partition_is_checked_as_the_null_that_is_stored(
     spark: SparkSession, table: str, of: str
@@ -190,6 +196,7 @@ def test_session_may_drop_constraints_that_are_not_there(spark: SparkSession, ta
     assert log.newest(table) == 0
 
 
+@pytest.mark.protocol("check-constraints-1", "check-constraints-6")
 def test_adding_a_constraint_upgrades_the_protocol_by_what_it_needs(
     spark: SparkSession, checked: str
 ) -> None:
@@ -228,6 +235,7 @@ def test_other_providers_do_not_lose_constraints_in_silence(
         )
 
 
+@pytest.mark.protocol("column-invariants-2", "column-invariants-3", "column-invariants-5")
 def test_invariants_hold_at_the_top_and_in_structs(spark: SparkSession, table: str) -> None:
     def invariant(sql: str) -> dict[str, str]:
         return {"delta.invariants": f'{{"expression": {{"expression": "{sql}"}}}}'}

@@ -49,6 +49,7 @@ def contents(spark: SparkSession, table: str) -> list[tuple[Any, ...]]:
     return in_order((i, tuple(s), *rest) for i, s, *rest in rows_of(spark, table))
 
 
+@pytest.mark.protocol("generated-columns-1")
 def test_protocol_and_schema_hold_the_expressions(generated: str) -> None:
     (protocol,) = log.actions(generated, 0, "protocol")
     assert "generatedColumns" in protocol["writerFeatures"]
@@ -58,6 +59,7 @@ def test_protocol_and_schema_hold_the_expressions(generated: str) -> None:
     assert held[:2] == ["CAST((ID * 2) AS BIGINT)", "coalesce(s.a + s.b, 0)"]
 
 
+@pytest.mark.protocol("generated-columns-2")
 def test_column_that_is_left_out_is_computed(spark: SparkSession, generated: str) -> None:
     seed(spark, generated, 1, 9)
     df = spark.sql("SELECT 7 id, named_struct('a', 3, 'b', 4) s")
@@ -69,6 +71,7 @@ def test_column_that_is_left_out_is_computed(spark: SparkSession, generated: str
     assert {f["partitionValues"]["p"] for f in log.active_files(generated)} == {"high", "low"}
 
 
+@pytest.mark.protocol("generated-columns-2", "generated-columns-3")
 def test_column_that_is_given_is_checked(spark: SparkSession, generated: str) -> None:
     run(spark, generated, "INSERT INTO {t} VALUES (1, named_struct('a', 1, 'b', 2), 2, 3, 'low')")
     for values in (
@@ -93,6 +96,7 @@ def test_overwrite_computes_too(spark: SparkSession, generated: str) -> None:
     assert contents(spark, generated) == [row(8)]
 
 
+@pytest.mark.protocol("generated-columns-3")
 def test_update_computes_what_depends_on_what_it_sets(spark: SparkSession, generated: str) -> None:
     seed(spark, generated, 1, 2, 9)
     run(spark, generated, "UPDATE {t} SET id = id + 5 WHERE id < 3")

@@ -38,6 +38,7 @@ def mark(table: str) -> int | None:
     return found
 
 
+@pytest.mark.protocol("column-invariants-4", "identity-columns-2")
 def test_definition_is_in_the_schema_and_the_protocol(spark: SparkSession, table: str) -> None:
     create(spark, table, sequence=" (START WITH 5 INCREMENT BY 3)")
     (protocol,) = log.actions(table, 0, "protocol")
@@ -51,6 +52,8 @@ def test_definition_is_in_the_schema_and_the_protocol(spark: SparkSession, table
         assert part in text
 
 
+@pytest.mark.protocol("identity-columns-10", "identity-columns-14", "identity-columns-3")
+@pytest.mark.protocol("identity-columns-4", "identity-columns-5", "identity-columns-9")
 @pytest.mark.parametrize(("start", "step"), [(1, 1), (5, 3), (-7, -2), (10, -1)])
 def test_values_are_of_the_sequence_and_unique_over_many_writes(
     spark: SparkSession, table: str, start: int, step: int
@@ -66,6 +69,7 @@ def test_values_are_of_the_sequence_and_unique_over_many_writes(
     assert mark(table) == (max(values) if step > 0 else min(values))
 
 
+@pytest.mark.protocol("identity-columns-11")
 def test_write_that_is_refused_or_adds_nothing_leaves_the_high_water_mark(
     spark: SparkSession, table: str
 ) -> None:
@@ -81,6 +85,7 @@ def test_write_that_is_refused_or_adds_nothing_leaves_the_high_water_mark(
     assert ids(spark, table) == [2]
 
 
+@pytest.mark.protocol("identity-columns-8")
 @pytest.mark.parametrize(
     "statement",
     [
@@ -103,6 +108,7 @@ def test_value_given_to_an_always_generated_column_is_refused(
     assert log.newest(table) == 0
 
 
+@pytest.mark.protocol("identity-columns-7")
 def test_value_given_to_a_column_generated_by_default_is_never_given_out_again(
     spark: SparkSession, table: str
 ) -> None:
@@ -121,6 +127,7 @@ def test_update_of_an_identity_column_is_refused_and_others_keep_it(
         run(spark, table, "UPDATE {t} SET id = 4")
 
 
+@pytest.mark.protocol("identity-columns-14", "identity-columns-9")
 def test_merge_generates_values_in_all_its_clauses(spark: SparkSession, table: str) -> None:
     create(spark, table)
     run(spark, table, "INSERT INTO {t} (v) VALUES (0), (1)")
@@ -170,6 +177,7 @@ STATED = "INSERT INTO {t} VALUES (500, 1)"
 MERGED = "MERGE INTO {t} t USING (SELECT 7 k) s ON t.v = s.k WHEN NOT MATCHED THEN INSERT "
 
 
+@pytest.mark.protocol("identity-columns-5", "identity-columns-6", "identity-columns-7")
 @pytest.mark.parametrize(
     ("ours", "follows"),
     [
@@ -197,6 +205,7 @@ def test_only_specified_values_do_not_conflict_with_those_of_another_commit(
     assert mark(table) == values[-1]
 
 
+@pytest.mark.protocol("identity-columns-12", "identity-columns-13")
 @pytest.mark.parametrize(("start", "step"), [(2**63 - 2, 1), (-(2**63) + 1, -1), (2**62, 2**62)])
 def test_overflow_is_an_error_and_writes_nothing(
     spark: SparkSession, table: str, start: int, step: int

@@ -313,6 +313,7 @@ def test_change_feed_has_replaced_rows_where_they_can_be_derived(
         assert recorded == [not vectors, not vectors]
 
 
+@pytest.mark.protocol("writer-row-tracking-23")
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_rows_that_stay_keep_their_ids(spark: SparkSession, table: str, vectors: str) -> None:
     writer = (

@@ -88,6 +88,7 @@ def test_new_columns_and_fields_are_added_with_the_rows_in_one_commit(
     assert df.columns == ["id", "st", "arr", "m"]
 
 
+@pytest.mark.protocol("consistency-between-table-metadata-and-data-files-1")
 @pytest.mark.parametrize(
     "write",
     [

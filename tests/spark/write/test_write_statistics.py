@@ -121,6 +121,7 @@ def test_bounds_and_null_count_are_exact(
         assert bounds == ([spell(min(known)), spell(max(known))] if known else [None, None])
 
 
+@pytest.mark.protocol("writer-icebergcompatv1-5", "writer-icebergcompatv2-10")
 def test_record_counts_are_exact_and_bounds_tight(files: list[tuple[Statistics, list[Row]]]):
     for statistics, rows in files:
         assert statistics["numRecords"] == len(rows)
@@ -194,6 +195,7 @@ def test_bounds_of_floating_point_values_never_exclude_nan_or_a_zero(
         assert df.where(condition).count() == expected
 
 
+@pytest.mark.protocol("writer-icebergcompatv1-5", "writer-icebergcompatv2-10")
 @pytest.mark.parametrize(
     ("properties", "columns"),
     [

@@ -115,6 +115,7 @@ def test_write_runs_again_once_the_table_no_longer_keeps_its_progress(
     assert spark.read.format("delta").load(table).count() == 6
 
 
+@pytest.mark.protocol("identity-columns-3")
 def test_create_if_not_exists_is_true_of_the_table_or_refused(
     spark: SparkSession, table: str
 ) -> None:

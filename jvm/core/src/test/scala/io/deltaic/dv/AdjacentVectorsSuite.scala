@@ -31,6 +31,7 @@ class AdjacentVectorsSuite extends StoreFixture {
   private def named(vectors: Seq[DeletionVectorDescriptor]) =
     vectors.zipWithIndex.map { case (v, i) => s"part-$i.parquet" -> v }
 
+  // Protocol: dv-non-functional-4
   directory.test("adjacent vectors of a file are fetched by one read, in the requested order") {
     table =>
       val rows = (0 until 50).map(i => Seq.tabulate(i * 3 + 1)(r => r * 7L + i))

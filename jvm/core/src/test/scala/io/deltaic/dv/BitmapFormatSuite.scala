@@ -49,6 +49,7 @@ class BitmapFormatSuite extends ScalaCheckSuite {
     try fail(s"${DeletionVector.deserialize(bytes)} was read")
     catch { case refused: BitmapFormatException => refused }
 
+  // Protocol: deletion-vector-format-1, dv-deletion-vector-format-1, dv-high-level-anatomy-of-a-deletion-vector-1
   property("the bytes are the magic number and Roaring's portable 64-bit format") {
     forAll(RowSets.any) { rows =>
       val peer = new Roaring64NavigableMap()
@@ -75,6 +76,7 @@ class BitmapFormatSuite extends ScalaCheckSuite {
     assertEquals(rowsOf(read), Seq(7L << 32 | 1, Int.MaxValue.toLong << 32 | 2))
   }
 
+  // Protocol: deletion-vector-format-1, dv-deletion-vector-format-1
   test("an unknown magic number is distinguished from damage") {
     val bytes = vector(Seq(1L)).serialize()
     bytes(0) = (bytes(0) + 1).toByte

@@ -137,6 +137,7 @@ class DeletionVectorStoreSuite extends StoreFixture {
     }
   }
 
+  // Protocol: deletion-vector-format-1, dv-deletion-vector-format-1
   directory.test("an unknown magic number with a valid checksum is not damage") { table =>
     val descriptor = written(table).head
     val file = local(table, descriptor)

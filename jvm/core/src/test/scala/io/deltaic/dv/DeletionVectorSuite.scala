@@ -98,6 +98,7 @@ class DeletionVectorSuite extends ScalaCheckSuite {
     assertEquals(rowsOf(built), Seq(0L, 1L << 32, 5L << 32 | 3))
   }
 
+  // Protocol: dv-high-level-anatomy-of-a-deletion-vector-1
   test("clustered deletes serialize to a few bytes, also when added after serialization") {
     val built = vector(0L until 100000L)
     assert(built.serialize().length < 100)

@@ -14,6 +14,7 @@ class LastCheckpointSuite extends munit.FunSuite {
 
   private def json(text: String): Array[Byte] = text.getBytes(UTF_8)
 
+  // Protocol: json-checksum-1
   test("the protocol's test vector has the specified canonical form and checksum") {
     val sample = json(
       """{"k0":"'v 0'", "checksum": "adsaskfljadfkjadfkj", "k1":{"k2": 2, "k3": ["v3", [1, 2], """ +
@@ -28,6 +29,7 @@ class LastCheckpointSuite extends munit.FunSuite {
     assertEquals(LastCheckpoint.checksum(sample), "6a92d155a59bf2eecbd4b4ec7fd1f875")
   }
 
+  // Protocol: how-to-url-encode-keys-and-string-values-1
   test("the protocol's smaller examples have the specified canonical forms") {
     assertEquals(
       LastCheckpoint.canonical(json("""{"a": 10, "b": {"y": null, "x": "https://delta.io"} }""")),
@@ -100,6 +102,7 @@ class LastCheckpointSuite extends munit.FunSuite {
     assertEquals(snapshot.files.path(0), "a")
   }
 
+  // Protocol: file-types-checkpoints-3
   test("a hint ahead of the log, or at a version without a checkpoint, is harmless") {
     Seq(1, 99).foreach { version =>
       val table = TableBuilder.created(add("a")).commit(1, add("b"))

@@ -24,6 +24,7 @@ abstract class WritingLogStoreSuite extends munit.FunSuite {
   protected def commit(directory: Path, version: Long): Path =
     FileNames.commit(FileNames.logDirectory(directory), version)
 
+  // Protocol: creation-of-new-log-entries-1
   test("a file is written once, and never again") {
     val path = commit(newDirectory(), 0)
     val store = LogStore.forPath(path, conf)
@@ -59,6 +60,7 @@ abstract class WritingLogStoreSuite extends munit.FunSuite {
     assert(store.status(new Path(path.getParent, "inner")).exists(_.isDirectory))
   }
 
+  // Protocol: creation-of-new-log-entries-1
   test("one of several threads that create the same version wins, and its content stays") {
     val directory = newDirectory()
     val pool = Executors.newFixedThreadPool(8)
@@ -116,6 +118,7 @@ class LocalLogStoreSuite extends WritingLogStoreSuite {
   override protected def newDirectory(): Path =
     new Path(Files.createTempDirectory("log store é%").toUri)
 
+  // Protocol: creation-of-new-log-entries-2
   test("one of several processes wins each version, and its content stays") {
     val directory = newDirectory()
     val java = Paths.get(sys.props("java.home"), "bin", "java").toString
@@ -175,6 +178,7 @@ class LocalLogStoreSuite extends WritingLogStoreSuite {
     assertEquals(read(), "ours\n")
   }
 
+  // Protocol: creation-of-new-log-entries-2
   test("a scheme without a known store is readable, and writes are refused with the scheme") {
     val directory = Files.createTempDirectory("other")
     Files.writeString(directory.resolve("a"), "content")

@@ -60,6 +60,7 @@ class CheckpointWriterSuite extends munit.FunSuite {
     "V2" -> V2Checkpoint(sidecarSize = 2, alsoClassic = false),
     "V2 with the classic name" -> V2Checkpoint(sidecarSize = 100, alsoClassic = true)
   ).foreach { case (kind, task) =>
+    // Protocol: checkpoint-schema-1, checkpoint-schema-2, classic-checkpoint-1, reader-domain-metadata-4, requirements-for-writers-checkpoints-1, uuid-named-checkpoint-1, v2-spec-1, writer-domain-metadata-1, writer-row-tracking-13, writer-row-tracking-4
     test(s"a $kind checkpoint alone gives the state of the commits") {
       val table = everything()
       val expected = latest(table)
@@ -69,6 +70,7 @@ class CheckpointWriterSuite extends munit.FunSuite {
     }
   }
 
+  // Protocol: add-file-and-remove-file-2, dv-tombstones-1, requirements-for-writers-checkpoints-1
   test("only unexpired tombstones and transactions are retained") {
     val shortLived = metadata.copy(configuration =
       Map(
@@ -93,6 +95,7 @@ class CheckpointWriterSuite extends munit.FunSuite {
     assertEquals(snapshot.transactions.keySet, Set("young", "ageless"))
   }
 
+  // Protocol: classic-checkpoint-1
   test("an existing checkpoint is never overwritten, and has the same state") {
     val table = everything()
     run(table, 2, classic)
@@ -105,6 +108,7 @@ class CheckpointWriterSuite extends munit.FunSuite {
     assertEquals(checkpoints(table).size, 1)
   }
 
+  // Protocol: multi-part-checkpoint-2
   test("each part has the rows of its hash, and each row is in one part") {
     val files = (0 until 500).map(i => add(s"f$i"))
     val table = TableBuilder.created(files: _*)
@@ -118,6 +122,7 @@ class CheckpointWriterSuite extends munit.FunSuite {
     )
   }
 
+  // Protocol: handling-backward-compatibility-while-moving-to-uuid-named-v2-checkpoints-2, sidecar-file-information-1, sidecar-files-1, v2-spec-2
   test("a V2 checkpoint writes its files to sidecars of the requested size") {
     val table = TableBuilder.created((0 until 25).map(i => add(s"f$i")): _*)
     run(table, 0, V2Checkpoint(sidecarSize = 10, alsoClassic = true))
@@ -166,12 +171,14 @@ class CheckpointWriterSuite extends munit.FunSuite {
     assertEquals(Files.isRegularFile(inTheWay), true)
   }
 
+  // Protocol: file-types-checkpoints-7
   test("no maintenance is written for a version that no longer exists") {
     val table = everything()
     assertEquals(run(table, 5, classic, Checksum).failed, Set.empty[String])
     assertEquals(names(table).filterNot(_.endsWith(".json")), Nil)
   }
 
+  // Protocol: file-types-checkpoints-7
   test("a table that is replaced while its checkpoint is written does not get the checkpoint") {
     val table = everything()
     val layout = { _: io.deltaic.replay.Snapshot =>

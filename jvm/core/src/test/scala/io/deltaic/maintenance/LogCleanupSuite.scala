@@ -53,6 +53,7 @@ class LogCleanupSuite extends munit.FunSuite {
   private def commits(table: TableBuilder): Seq[Long] =
     names(table).filter(_.matches("\\d{20}\\.json")).map(_.take(20).toLong)
 
+  // Protocol: file-types-checkpoints-4
   test("files before the newest checkpoint that is not newer than the cutoff are deleted") {
     val table = daily(30, 5, 10, 15, 20)
     table.file(f"${8}%020d.crc", "{}").file(f"${12}%020d.crc", "{}")
@@ -83,6 +84,7 @@ class LogCleanupSuite extends munit.FunSuite {
     assertEquals(commits(table).head, 4L)
   }
 
+  // Protocol: file-types-checkpoints-4
   test("without a checkpoint before the cutoff nothing is deleted") {
     val table = daily(30, 20)
     clean(table, 29, 15)
@@ -100,6 +102,7 @@ class LogCleanupSuite extends munit.FunSuite {
     assertEquals(commits(table), Seq(10L, 11L))
   }
 
+  // Protocol: file-types-checkpoints-4
   test("a damaged checkpoint does not replace the commits before it") {
     val table = daily(30, 5, 10)
     table.file(checkpointName(10), "PAR1 damaged")
@@ -109,6 +112,7 @@ class LogCleanupSuite extends munit.FunSuite {
     assertEquals(latest(table), expected)
   }
 
+  // Protocol: file-types-checkpoints-6
   test("a multi-part checkpoint with a missing part does not replace commits") {
     val table = daily(30, 5)
     table.file(f"${10}%020d.checkpoint.${1}%010d.${2}%010d.parquet", "x")
@@ -228,6 +232,7 @@ class LogCleanupSuite extends munit.FunSuite {
   }
 
   (1 to 4).foreach { seed =>
+    // Protocol: checkpoint-schema-3, file-types-checkpoints-2
     test(s"every remaining version reads as before (seed $seed)") {
       val random = new Random(seed)
       val table = TableBuilder()

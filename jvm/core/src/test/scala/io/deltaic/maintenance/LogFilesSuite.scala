@@ -213,6 +213,7 @@ class LogFilesSuite extends munit.FunSuite {
     assertEquals((maintenance.newestCheckpoint(2), maintenance.failed), (1L, Set("checkpoint")))
   }
 
+  // Protocol: add-file-and-remove-file-2
   test("a compaction replaces its commits, and retains actions that cancel older ones") {
     val table = TableBuilder
       .created(

@@ -103,6 +103,7 @@ class ActionJsonSuite extends ScalaCheckSuite {
     assertEquals(ActionJson.parse(line), Some(expected))
   }
 
+  // Protocol: protocol-evolution-3
   test("unknown actions and fields are ignored, and null fields are treated as absent") {
     assertEquals(ActionJson.parse("""{"newThing":{"a":[1,{"b":2}]}}"""), None)
     assertEquals(

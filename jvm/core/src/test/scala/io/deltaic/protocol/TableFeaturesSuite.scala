@@ -19,6 +19,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     e.parameters.getOrElse("features", e.condition)
   }
 
+  // Protocol: identity-columns-1
   test("legacy versions imply the features the protocol lists for them") {
     assertEquals(
       TableFeatures.writerFeaturesOf(Protocol(2, 6)),
@@ -54,6 +55,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     }
   }
 
+  // Protocol: supported-features-1, table-features-4, table-features-5
   test("unreadable features are refused by name, unknown ones too") {
     val protocol = features("fromTheFuture", "catalogManaged", "deletionVectors")()
     assertEquals(
@@ -77,6 +79,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     TableFeatures.requireReadable("/t", 4, protocol, Some(metadata))
   }
 
+  // Protocol: protocol-evolution-1, protocol-evolution-5, table-features-2
   test("unknown protocol versions and missing feature lists are refused") {
     assertEquals(
       refusedFeatures(TableFeatures.requireReadable("/t", 4, Protocol(4, 7))),
@@ -138,6 +141,7 @@ class TableFeaturesSuite extends munit.FunSuite {
     assert(!TableFeatures.isEnabled(protocol, table, "typeWidening"))
   }
 
+  // Protocol: writer-addcdcfile-1
   test("a property's older spelling enables a feature if the newer one is unset") {
     val (older, newer) = ("delta.enableChangeDataCapture", "delta.enableChangeDataFeed")
     def isActive(set: (String, String)*): Boolean = TableFeatures.isActive(

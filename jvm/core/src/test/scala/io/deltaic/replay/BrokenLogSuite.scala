@@ -17,6 +17,7 @@ class BrokenLogSuite extends munit.FunSuite {
   private def paths(snapshot: Snapshot): List[String] =
     (0 until snapshot.files.size).map(snapshot.files.path).toList.sorted
 
+  // Protocol: change-metadata-1
   test("a first commit without a protocol or metaData is refused, naming the missing action") {
     val noProtocol = TableBuilder().commit(0, metadata, add("a"))
     val e = refused("DELTAIC_STATE_WITHOUT_PROTOCOL")(noProtocol.open().latest())
@@ -25,6 +26,7 @@ class BrokenLogSuite extends munit.FunSuite {
     refused("DELTAIC_STATE_WITHOUT_METADATA")(noMetadata.open().latest())
   }
 
+  // Protocol: requirements-for-writers-delta-log-entries-2, requirements-for-writers-delta-log-entries-3
   test("two metaData or protocol actions in a commit are refused, naming the file") {
     val metadatas = created(add("a")).commit(1, metadata.copy(id = "x"), metadata.copy(id = "y"))
     val e = refused("DELTAIC_LOG_ENTRY_AMBIGUOUS")(metadatas.open().latest())
@@ -45,6 +47,7 @@ class BrokenLogSuite extends munit.FunSuite {
     assertEquals(table.open().latest().metadata, metadata)
   }
 
+  // Protocol: protocol-evolution-3, protocol-evolution-4
   test("unknown actions and fields are ignored") {
     val table = created().raw(
       1,

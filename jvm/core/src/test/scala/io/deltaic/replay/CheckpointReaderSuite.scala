@@ -19,6 +19,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     (0 until files.size).map(files.path).toList.sorted
   }
 
+  // Protocol: protocol-evolution-3, protocol-evolution-4, requirements-for-writers-checkpoints-2
   test("missing columns are null, unknown ones are ignored, and lists may have both layouts") {
     val table = TableBuilder()
     write(
@@ -58,6 +59,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     p.addGroup("writerFeatures").append("array", feature): Unit
   }
 
+  // Protocol: table-features-4
   test("the reader requirements of a checkpoint's protocol apply until a commit removes them") {
     val table = TableBuilder()
     write(table, checkpointName(3), schema(definitionColumns, plainAdd))(
@@ -80,6 +82,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     assertEquals(table.open().at(6).protocol, Protocol(1, 2))
   }
 
+  // Protocol: file-types-checkpoints-3
   test("a version without a complete log is not found, and the error has the range") {
     val table = TableBuilder()
     (8L to 12L).foreach(v => table.commit(v, add(s"file-$v")))
@@ -96,6 +99,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     }
   }
 
+  // Protocol: file-types-checkpoints-6
   test("a multi-part checkpoint is used only if it has all its parts") {
     val table = TableBuilder.created(add("from-commit")).commit(1)
     def part(n: Int) = f"${1}%020d.checkpoint.$n%010d.${2}%010d.parquet"
@@ -130,6 +134,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     assertEquals(snapshot.files.size, 60000)
   }
 
+  // Protocol: file-types-checkpoints-1
   test("a stale hint is superseded by a newer checkpoint, a dangling one by the listing") {
     val table = TableBuilder.created(add("from-commit")).commit(1).commit(2)
     table.file("_last_checkpoint", """{"version":1,"size":4}""")
@@ -142,6 +147,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     assertEquals(paths(table), List("x"))
   }
 
+  // Protocol: file-types-checkpoints-3
   test("a damaged checkpoint is skipped if the commits exist, and else reported") {
     val table = TableBuilder.created(add("a")).file(checkpointName(0), "PAR1 not really")
     assertEquals(paths(table), List("a"))
@@ -152,6 +158,7 @@ class CheckpointReaderSuite extends munit.FunSuite {
     assert(e.getMessage.contains(s"Version 1 of table ${table.open().table}"), e.getMessage)
   }
 
+  // Protocol: file-types-checkpoints-1
   test("the newest readable one of several checkpoints is read") {
     val table = TableBuilder.created(add("from-commit")).commit(1).commit(2).commit(3, add("c"))
     write(

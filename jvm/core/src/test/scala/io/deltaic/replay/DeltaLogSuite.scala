@@ -38,6 +38,7 @@ class DeltaLogSuite extends munit.FunSuite {
     refused("DELTAIC_NOT_A_TABLE")(nowhere.latest())
   }
 
+  // Protocol: reader-domain-metadata-3, reader-domain-metadata-4
   test("a snapshot has the newest txn and domain of each name, without removed domains") {
     val table = created(
       SetTransaction("a", 5),
@@ -76,6 +77,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(of(metadata).unexpiredTransactions(now).keySet, Set("old", "young", "ageless"))
   }
 
+  // Protocol: action-reconciliation-1, dv-action-reconciliation-changes-1, dv-action-reconciliation-changes-2
   test("a file with another deletion vector is another logical file") {
     val table = created(add("f")).commit(1, add("f", dv = Some(dv("x"))), add("f").remove(now))
     val snapshot = table.open().latest()
@@ -86,6 +88,7 @@ class DeltaLogSuite extends munit.FunSuite {
     assertEquals(snapshot.tombstones.map(_.dvId).toList, List(None))
   }
 
+  // Protocol: file-types-delta-log-entries-1
   test("latest includes new commits, and an older snapshot does not change") {
     val table = created(add("a"))
     val log = table.open()
@@ -329,6 +332,7 @@ class DeltaLogSuite extends munit.FunSuite {
       }
     }
 
+  // Protocol: table-features-7
   test(
     "an unreadable table is refused as soon as its protocol is known, and again when it changes"
   ) {
@@ -393,6 +397,7 @@ class DeltaLogSuite extends munit.FunSuite {
     refused("DELTAIC_TABLE_REPLACED")(commit(3, second + 124))
   }
 
+  // Protocol: file-types-delta-log-entries-1
   test("concurrent threads that commit and read see every version completely") {
     val table = created(add("file-0"))
     val log = table.open()

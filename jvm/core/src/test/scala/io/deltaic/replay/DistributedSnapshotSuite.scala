@@ -209,6 +209,7 @@ class DistributedSnapshotSuite extends munit.FunSuite {
     DeltaLog.invalidate(table.path)
   }
 
+  // Protocol: file-types-checkpoints-1
   test("a newer checkpoint replaces an older one and the commits before it") {
     val table = checkpointed(fileRow("a"))
     val log = distributed(table)

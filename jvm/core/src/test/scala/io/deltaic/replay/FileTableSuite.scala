@@ -44,6 +44,7 @@ class FileTableSuite extends ScalaCheckSuite {
 
   private val commits = Gen.listOf(Gen.listOf(action))
 
+  // Protocol: action-reconciliation-1, add-file-and-remove-file-1, dv-action-reconciliation-changes-1, dv-action-reconciliation-changes-2, dv-action-reconciliation-changes-3, file-types-delta-log-entries-1
   property("a table after any commits, in batches of any size, equals a map of actions") {
     forAll(commits, Gen.choose(1, 5)) { (all, batch) =>
       val adds = mutable.LinkedHashMap.empty[(String, Option[String]), AddFile]

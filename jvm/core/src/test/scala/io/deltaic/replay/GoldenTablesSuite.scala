@@ -69,6 +69,7 @@ class GoldenTablesSuite extends munit.FunSuite {
   }
 
   names.foreach { name =>
+    // Protocol: protocol-evolution-5
     test(s"$name is read as in delta-spark, or refused by name") {
       val expected = mapper.readTree(shared.resolve(s"expected/$name.json").toFile)
       val log = new DeltaLog(new Path(logCopy(name).toUri), new Configuration())

@@ -78,6 +78,7 @@ class LogCompactionSuite extends ScalaCheckSuite {
   override def scalaCheckTestParameters: org.scalacheck.Test.Parameters =
     super.scalaCheckTestParameters.withMinSuccessfulTests(60)
 
+  // Protocol: reader-domain-metadata-3
   property("every version has the same state with and without compactions of any ranges") {
     forAll(log) { case (commits, ranges) =>
       val plain = TableBuilder()

@@ -20,6 +20,7 @@ class TombstonesSuite extends munit.FunSuite {
   private def removed(ages: (String, Long)*): TableBuilder =
     created(ages.map(a => add(a._1)): _*).commit(1, ages.map(a => add(a._1).remove(now - a._2)): _*)
 
+  // Protocol: add-file-and-remove-file-2, dv-tombstones-1
   test("tombstones are retained for a week, or for the table's retention duration") {
     val table = removed("new" -> 1, "days" -> 6 * dayMs, "old" -> 8 * dayMs)
     assertEquals(kept(table), Set("new", "days"))
@@ -43,6 +44,7 @@ class TombstonesSuite extends munit.FunSuite {
     }
   }
 
+  // Protocol: action-reconciliation-1, dv-action-reconciliation-changes-1, dv-action-reconciliation-changes-3
   test("a file that was added again has no tombstone, expired or not") {
     val table = removed("a" -> 8 * dayMs, "b" -> 1).commit(2, add("a"), add("b"))
     assertEquals(kept(table), Set.empty[String])

@@ -38,6 +38,7 @@ class V2CheckpointSuite extends munit.FunSuite {
   private def pathsOf(snapshot: Snapshot): List[String] =
     (0 until snapshot.files.size).map(snapshot.files.path).toList.sorted
 
+  // Protocol: reader-domain-metadata-4
   test("a JSON checkpoint without sidecars has inline file actions") {
     val table = created()
     json(
@@ -62,6 +63,7 @@ class V2CheckpointSuite extends munit.FunSuite {
     assertEquals(paths(table), List("b"))
   }
 
+  // Protocol: sidecar-file-information-1
   test("a JSON checkpoint with sidecars has their files, however their paths are spelled") {
     val table = created()
     sidecar(table, "one.parquet", "a", "b")
@@ -172,6 +174,7 @@ class V2CheckpointSuite extends munit.FunSuite {
     "two metaData actions" ->
       Seq(CheckpointMetadata(0), metadata, metadata.copy(id = "other"), protocol)
   ).foreach { case (what, actions) =>
+    // Protocol: uuid-named-checkpoint-1
     test(s"a checkpoint with $what is unreadable") {
       val table = created()
       json(table, uuid(0, first, "json"), actions :+ add("wrong"): _*)
@@ -179,6 +182,7 @@ class V2CheckpointSuite extends munit.FunSuite {
     }
   }
 
+  // Protocol: file-types-checkpoints-2
   test("a UUID-named checkpoint of a later version than the requested one is not used") {
     val table = created().commit(1, add("b"))
     json(table, uuid(1, first, "json"), CheckpointMetadata(1), metadata, protocol, add("x"))

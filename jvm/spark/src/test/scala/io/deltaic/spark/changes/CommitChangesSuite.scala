@@ -45,6 +45,7 @@ class CommitChangesSuite extends munit.FunSuite {
   private def shown(actions: Action*): Seq[(String, Option[String], RowSelection)] =
     changes(actions: _*).map(c => (c.file.path, c.changeType, c.rows))
 
+  // Protocol: reader-addcdcfile-3
   test("adds are inserts and removes are deletes, of the rows their vectors leave") {
     assertEquals(
       shown(add("a"), remove("b"), add("c", Some(now)), remove("d", Some(old))).toSet,
@@ -57,6 +58,7 @@ class CommitChangesSuite extends munit.FunSuite {
     )
   }
 
+  // Protocol: add-cdc-file-1, change-data-files-1, reader-addcdcfile-1, reader-addcdcfile-2
   test("cdc files alone describe the changes of a commit that has any") {
     val cdc = AddCdcFile("_change_data/c", Map("p" -> "2"), 7)
     val found = changes(remove("a"), add("b"), cdc)
@@ -98,6 +100,7 @@ class CommitChangesSuite extends munit.FunSuite {
     )
   }
 
+  // Protocol: dv-functional-5, reader-addcdcfile-3
   test("a new vector deletes the rows that only it marks and restores those it no longer marks") {
     assertEquals(
       shown(remove("a", Some(old)), add("a", Some(now))),

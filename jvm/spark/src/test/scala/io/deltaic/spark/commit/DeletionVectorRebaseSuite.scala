@@ -96,6 +96,7 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
   )
 
   for (inFile <- Seq(false, true); old <- Seq(Seq.empty[Long], Seq(9L)))
+    // Protocol: per-file-statistics-1, per-file-statistics-2
     table.test(
       s"a rebase onto three commits that delete other rows (in files: $inFile, before: $old)"
     ) { t =>
@@ -169,6 +170,7 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
     assertEquals(files.map(_.getName).toSet.size, paths.size)
   }
 
+  // Protocol: dv-step-3-dml-with-existing-dvs-1
   table.test("a rebase changes all shared files, and only them") { t =>
     val paths = (0 until 600).map(i => s"f$i")
     val base = paths.map(t.file(_, Nil))
@@ -215,6 +217,7 @@ class DeletionVectorRebaseSuite extends munit.FunSuite {
     assertEquals(t.log.commit(1).removes.next().deletionVector, theirs.deletionVector)
   }
 
+  // Protocol: writer-row-tracking-4
   table.test("a file whose add was only rewritten keeps its new metadata in a rebase") { t =>
     val base = t.file("f", Seq(1)).copy(baseRowId = None, defaultRowCommitVersion = None)
     val mine = t.deleting(base, base.copy(deletionVector = t.file("f", Seq(1, 2)).deletionVector))

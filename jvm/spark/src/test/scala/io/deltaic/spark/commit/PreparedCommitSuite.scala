@@ -201,6 +201,7 @@ class PreparedCommitSuite extends munit.FunSuite {
     assertEquals(counts.get("dataChange").asBoolean, true)
   }
 
+  // Protocol: writer-row-tracking-2, writer-row-tracking-4
   log.test("new files get row IDs and the version, changed files keep theirs") {
     log =>
       val existing = add("existing", 4).copy(baseRowId = Some(2), defaultRowCommitVersion = Some(0))
@@ -222,6 +223,7 @@ class PreparedCommitSuite extends munit.FunSuite {
       assertEquals(log.commit(0).removes.next().baseRowId, Some(2L))
   }
 
+  // Protocol: writer-row-tracking-2
   log.test("a file without a row count gets no row IDs, and nothing is written") { log =>
     val uncounted = CommitFiles(adds = Seq(add("a", 1).copy(stats = None)))
     val error = intercept[DeltaicThrowable] {

@@ -14,6 +14,7 @@ class PartHashSuite extends munit.ScalaCheckSuite {
       parts
     )
 
+  // Protocol: multi-part-checkpoint-2
   property("a file is in the part that Spark would put it in") {
     forAll { (path: String, dvId: Option[String], parts: Byte) =>
       val count = (parts & 0x7f) + 1

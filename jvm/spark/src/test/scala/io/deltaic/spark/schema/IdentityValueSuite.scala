@@ -19,6 +19,7 @@ class IdentityValueSuite extends munit.FunSuite {
     Seq.fill(n)(projection(InternalRow.empty).getLong(0))
   }
 
+  // Protocol: identity-columns-10
   test("generated code returns the same values as eval") {
     for {
       first <- Seq(1L, -7L, Long.MaxValue - 100)
@@ -39,6 +40,7 @@ class IdentityValueSuite extends munit.FunSuite {
     assertEquals(values.distinct.size, values.size)
   }
 
+  // Protocol: identity-columns-10, identity-columns-11
   test("the next value is the first of the sequence beyond the high-water mark") {
     assertEquals(column(5, 3, None).next("t"), 5L)
     assertEquals(column(5, 3, Some(5)).next("t"), 8L)
@@ -50,6 +52,7 @@ class IdentityValueSuite extends munit.FunSuite {
     assertEquals(column(Long.MinValue, 1, Some(Long.MaxValue - 1)).next("t"), Long.MaxValue)
   }
 
+  // Protocol: identity-columns-12
   test("an overflow is an error, and never wraps around") {
     intercept[DeltaicThrowable](column(1, 1, Some(Long.MaxValue)).next("t"))
     intercept[DeltaicThrowable](column(0, -1, Some(Long.MinValue)).next("t"))

@@ -49,6 +49,7 @@ class PartitionValuesSuite extends munit.ScalaCheckSuite {
   )
 
   spellings.foreach { case (dataType, value, string) =>
+    // Protocol: primitive-types-2
     test(s"a ${dataType.sql} is written as '$string' and read back, in any time zone") {
       assertEquals(toLog(dataType, value), string)
       assertEquals(fromLog(dataType, string, utc), value)

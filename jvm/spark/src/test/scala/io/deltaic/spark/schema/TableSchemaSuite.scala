@@ -50,12 +50,14 @@ class TableSchemaSuite extends munit.FunSuite {
   private val wanted =
     new StructType().add("s", new StructType().add("t", new StructType().add("Y", StringType)))
 
+  // Protocol: reader-column-mapping-8
   test("a pruned nested column has physical names and is nullable at every level") {
     val requested = schema("name").inFiles(wanted.head)
     val expected = new StructType().add("col-3", new StructType().add("col-5", StringType))
     assertEquals(requested, StructField("col-2", expected))
   }
 
+  // Protocol: reader-column-mapping-3
   test("mode id requests columns by field ids alone, under names that no file has") {
     def named(n: Long) = s"__deltaic_field_id_$n"
     def id(n: Long) = new MetadataBuilder().putLong("parquet.field.id", n).build()
@@ -74,6 +76,7 @@ class TableSchemaSuite extends munit.FunSuite {
     )
   }
 
+  // Protocol: reader-column-mapping-2
   test("without mapping the names are the table's own") {
     assertEquals(
       schema("none").inFiles(wanted.head).dataType.catalogString,

@@ -34,6 +34,7 @@ class FileStatsAggregatorSuite extends ScalaCheckSuite with PatientSuite {
   private val ten = between("int", "1", "9")
   private val unknown = FileStats(null)
 
+  // Protocol: per-file-statistics-2
   test("deleted rows are not counted, even if bounds are wide") {
     assertEquals(one(whole(ten), holey(wide(ten), 4))(CountRows), Some(16L))
     assertEquals(rows(whole(ten), holey(wide(ten), 4)).total, Some(16L))
@@ -56,6 +57,7 @@ class FileStatsAggregatorSuite extends ScalaCheckSuite with PatientSuite {
     assertEquals(rows(whole(unknown)).live(0), None)
   }
 
+  // Protocol: dv-column-statistics-2, per-file-statistics-3, per-file-statistics-4
   test("values are counted with exact null counts") {
     val three = stats("int", nullCount = Some(3))
     val all = stats("int", nullCount = Some(10))

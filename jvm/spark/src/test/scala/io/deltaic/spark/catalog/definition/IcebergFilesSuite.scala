@@ -78,6 +78,7 @@ class IcebergFilesSuite extends FunSuite {
     )
   }
 
+  // Protocol: writer-icebergcompatv1-3, writer-icebergcompatv2-9
   test("a file without a partition column is invalid for both versions") {
     val both = (Some("partitionColumn"), Some("partitionColumn"))
     assertEquals(changed("optional int32 c-p = 8;", ""), both)
@@ -96,6 +97,7 @@ class IcebergFilesSuite extends FunSuite {
     }
   }
 
+  // Protocol: writer-icebergcompatv2-11
   test("version 2 requires 64-bit timestamps and three-level lists") {
     assertEquals(changed("int64 c-at", "int96 c-at"), (None, Some("timestamp")))
     val older = "repeated group list { optional int32 element = 7; }"

@@ -41,6 +41,7 @@ class CompactionPartSuite extends munit.FunSuite {
     assertEquals(of(Set("e", "b")), Some(Seq(first, second)))
   }
 
+  // Protocol: writer-row-tracking-13
   test("inputs are as they were, and lose the lineage that counts by an older commit") {
     val older = inputs.updated(
       3,

@@ -25,6 +25,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
   private def read(directory: Path, add: AddFile): DataFrame =
     spark.read.parquet(directory.resolve(new java.net.URI(add.path).getPath).toString)
 
+  // Protocol: primitive-types-1, primitive-types-3
   table.test("rows of every type are what Spark's own reader reads") { dir =>
     val df = spark.sql("""
       select id as l, cast(id as int) as i, cast(id % 100 as byte) as y, cast(id as short) as sh,
@@ -49,6 +50,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
     assert(add.path.matches("part-00007-[-0-9a-f]{36}-c000\\.snappy\\.parquet"), add.path)
   }
 
+  // Protocol: writer-icebergcompatv2-11
   table.test("timestamps are 64-bit microseconds regardless of the session's settings") { dir =>
     spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
     spark.conf.set("spark.sql.parquet.writeLegacyFormat", "true")
@@ -98,6 +100,7 @@ class PartitionedDataWriterSuite extends munit.FunSuite with LocalSpark {
     assertEquals(values.toSet, Set(1, 2, 3, 4, 5).map(Row(_)))
   }
 
+  // Protocol: requirements-for-writers-data-files-1
   table.test("a partition that comes back gets another file") { dir =>
     val rows = Seq("a", "b", "a").zipWithIndex.map { case (p, v) => Row(p, v, null) }
     val adds = write(dir, dataFrame(rows, partitioned), Seq("p"))

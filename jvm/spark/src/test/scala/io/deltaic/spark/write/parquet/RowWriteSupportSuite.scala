@@ -69,6 +69,7 @@ class RowWriteSupportSuite extends munit.FunSuite with LocalSpark {
     map(concat('k', id), named_struct('x', id, 'y', cast(null as int))) as m,
     array(array(id), null, array()) as arr, parse_json(concat('{"a":', id, '}')) as v"""
 
+  // Protocol: primitive-types-1, primitive-types-3
   table.test("primitive columns have the bytes of Spark's writer") { dir =>
     requireSameBytes(dir, spark.sql(s"select $primitive from range(0, 3000, 1, 1)"))
   }
