@@ -32,14 +32,17 @@ POINTS = {
     "before the commit log": ("rename", r"/checkpoint/commits/", "before"),
 }
 
-#: Reads file by file, so that a run has several batches. The log of the query is written through
-#: the faulty file system.
-QUERY = """
+#: Lets the log of a query be written through the faulty file system.
+THROUGH_FAULTS = """
 spark.conf.set(
     "spark.sql.streaming.checkpointFileManagerClass",
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
 )
-rows = spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(source)
+"""
+
+#: Reads file by file, so that a run has several batches.
+QUERY = f"""
+{THROUGH_FAULTS}rows = spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(source)
 if mode == "complete":
     rows = rows.groupBy("part").count()
 writer = rows.writeStream.format("delta").outputMode(mode).trigger(availableNow=True)
@@ -110,12 +113,8 @@ TRACKED_POINTS = {
     "before the commit log": ("rename", r"/checkpoint/commits/", "before"),
 }
 
-TRACKED_QUERY = """
-spark.conf.set(
-    "spark.sql.streaming.checkpointFileManagerClass",
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
-)
-
+TRACKED_QUERY = f"""
+{THROUGH_FAULTS}
 def run():
     rows = spark.readStream.format("delta").option("schemaTrackingLocation", checkpoint)
     rows = rows.option("allowSourceColumnRename", "always").load(source)

@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -81,6 +82,7 @@ def requirements() -> list[Requirement]:
     return [Requirement(**record, tests=marked.get(record["name"], [])) for record in loaded]
 
 
+@cache
 def marks() -> Mapping[str, list[TestPlace]]:
     """Return the tests that name each requirement."""
     found: dict[str, list[TestPlace]] = {}

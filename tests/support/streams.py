@@ -64,6 +64,13 @@ def forget_batch(checkpoint: Path, batch: int) -> None:
     (commits / f".{batch}.crc").unlink(missing_ok=True)
 
 
+def forget_versions(table: str, below: int) -> None:
+    """Delete the log files of the versions below one, as log cleanup does."""
+    for version in range(below):
+        for file in (Path(table) / "_delta_log").glob(f"*{version:020}.*"):
+            file.unlink()
+
+
 def last_batch(checkpoint: Path) -> int:
     """Return the number of the last batch that a query has committed."""
     return max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))

@@ -15,7 +15,7 @@ import pytest
 from tests.support import log
 from tests.support.change_feed import changes
 from tests.support.maintenance import await_maintenance
-from tests.support.streams import failure_of, run_stream, stream_of
+from tests.support.streams import failure_of, forget_versions, run_stream, stream_of
 from tests.support.table_builder import append_file, build_table
 
 if TYPE_CHECKING:
@@ -268,9 +268,7 @@ def test_lost_commits_of_a_feed_are_an_error_unless_their_loss_is_accepted(
     for i in range(1, 6):
         append_file(spark, table, "id INT", [(i,)])
     await_maintenance(spark)
-    for version in range(4):
-        for file in Path(table, "_delta_log").glob(f"*{version:020}.*"):
-            file.unlink()
+    forget_versions(table, below=4)
     text = failure_of(of_changes(spark, table), checkpoint)
     assert "DELTAIC_STREAM_DATA_LOST" in text and "version 1," in text
     left = read(of_changes(spark, table, failOnDataLoss="false"), checkpoint)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PROGRAM = """
-import pyspark.sql.functions as F
-
 def run(df, target, mode="append", **options):
     writer = df.writeStream.format("delta").outputMode(mode).trigger(availableNow=True)
     writer = writer.option("checkpointLocation", target + " checkpoint").options(**options)

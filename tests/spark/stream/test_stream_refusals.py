@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import log
 from tests.support.maintenance import await_maintenance
-from tests.support.streams import failure_of, run_stream, stream_of
+from tests.support.streams import failure_of, forget_versions, run_stream, stream_of
 from tests.support.table_builder import append_file, build_table, in_order
 from tests.support.tracked_streams import INITIALIZED, TRACKED, tracked
 
@@ -229,12 +229,6 @@ def test_replaced_table_is_another_one(spark: SparkSession, tmp_path: Path) -> N
         spark.sql("DROP TABLE streamed")
 
 
-def _forget_versions(table: str, below: int) -> None:
-    for version in range(below):
-        for file in (Path(table) / "_delta_log").glob(f"*{version:020}.*"):
-            file.unlink()
-
-
 def test_commits_that_are_gone_are_an_error_unless_their_loss_is_accepted(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
@@ -246,7 +240,7 @@ def test_commits_that_are_gone_are_an_error_unless_their_loss_is_accepted(
         append_file(spark, table, "id INT", [(i,)])
     await_maintenance(spark)
     assert list((Path(table) / "_delta_log").glob("*4.checkpoint*.parquet"))
-    _forget_versions(table, below=4)
+    forget_versions(table, below=4)
     text = failure_of(stream_of(spark, table), checkpoint)
     assert (
         "DELTAIC_STREAM_DATA_LOST" in text
@@ -268,7 +262,7 @@ def test_loss_is_accepted_of_commits_that_are_deleted_between_two_batches_too(
         spark, table, failOnDataLoss="false", maxFilesPerTrigger=1, startingVersion=0
     )
     batches = run_stream(
-        reader, tmp_path / "checkpoint", after_batch=lambda: _forget_versions(table, below=6)
+        reader, tmp_path / "checkpoint", after_batch=lambda: forget_versions(table, below=6)
     )
     # Of the commit that is next, what it holds was known before.
     assert batches == [[(0,)], [(1,)], [(6,)], [(7,)]]
@@ -285,7 +279,7 @@ def test_snapshot_to_begin_with_that_is_gone_is_an_error(
     for i in range(2, 6):
         append_file(spark, table, "id INT", [(i,)])
     await_maintenance(spark)
-    _forget_versions(table, below=4)
+    forget_versions(table, below=4)
     text = failure_of(stream_of(spark, table, failOnDataLoss="false"), checkpoint)
     assert "DELTAIC_STREAM_SNAPSHOT_LOST" in text and "version 0," in text and table in text
 
@@ -382,6 +376,6 @@ def test_stream_begins_at_a_commit_that_is_there_though_its_version_cannot_be_re
     for i in range(1, 6):
         append_file(spark, table, "id INT", [(i,)])
     await_maintenance(spark)
-    _forget_versions(table, below=2)
+    forget_versions(table, below=2)
     found = run_stream(stream_of(spark, table, startingVersion=2), tmp_path / "checkpoint")
     assert found == [[(2,), (3,), (4,), (5,)]]
