@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,6 +76,24 @@ def test_small_files_are_compacted_in_the_background_when_there_are_enough(
     assert info["operationMetrics"]["numRemovedFiles"] == "4"
     assert rows_of(spark, table) == rows_of(spark, table, 2)
     assert in_order(by_query(table)) == rows_of(spark, table)
+
+
+@pytest.mark.thorough
+def test_it_costs_a_statement_less_than_20_ms(spark: SparkSession, table: str) -> None:
+    """Appends to a table with auto compaction and to one without take turns, 150 times."""
+    tables = {"on": f"{table}-on", "off": f"{table}-off"}
+    for value, path in tables.items():
+        build_table(spark, path, SCHEMA, files(1), properties=ON if value == "on" else None)
+    times: dict[str, list[float]] = {"on": [], "off": []}
+    for turn in range(150):
+        for value in sorted(tables, reverse=turn % 2 == 0):
+            started = time.perf_counter()
+            append(spark, tables[value])
+            times[value].append(time.perf_counter() - started)
+    assert len(compactions(tables["on"])) >= 2
+    assert not compactions(tables["off"])
+    cost = statistics.median(times["on"]) - statistics.median(times["off"])
+    assert cost < 0.020, f"{cost * 1000:.1f} ms"
 
 
 def test_commit_waits_where_nothing_runs_in_the_background(spark: SparkSession, table: str) -> None:

@@ -14,6 +14,8 @@ import java.nio.file.{
   Path => LocalPath
 }
 
+import scala.util.Using
+
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
@@ -32,16 +34,17 @@ private[log] object LocalLogStore extends LogStore {
     try read(local(path))
     catch { case _: NoSuchFileException => throw new FileNotFoundException(path.toString) }
 
+  /** The status of a file is read when the iterator reaches it: callers may need the first of thousands only. */
   override def listFrom(logDirectory: Path, firstName: String): Iterator[FileStatus] =
     try {
-      val stream = Files.newDirectoryStream(
-        local(logDirectory),
-        (file: LocalPath) => file.getFileName.toString >= firstName
-      )
-      val found = Vector.newBuilder[FileStatus]
-      try stream.forEach(f => found ++= status(new Path(logDirectory, f.getFileName.toString)))
-      finally stream.close()
-      found.result().sortBy(_.getPath.getName).iterator
+      val names = Array.newBuilder[String]
+      Using.resource(Files.newDirectoryStream(local(logDirectory))) { stream =>
+        stream.forEach { file =>
+          val name = file.getFileName.toString
+          if (name >= firstName) names += name
+        }
+      }
+      names.result().sortInPlace().iterator.flatMap(name => status(new Path(logDirectory, name)))
     } catch { case _: NoSuchFileException | _: NotDirectoryException => Iterator.empty }
 
   /** A file may be deleted after it was listed: log cleanup deletes files at any time. */

@@ -36,8 +36,8 @@ final class DeltaLog private (
   def this(table: Path, conf: Configuration, maxInMemoryBytes: Long = DeltaLog.NeverDistributed) =
     this(DeltaLog.qualified(table, conf), conf, new CachedTable, maxInMemoryBytes)
 
-  /** Whether there is a Delta table. */
-  def exists: Boolean = listing.exists
+  /** Whether there is a Delta table. A log of many files is not listed if a cached version is still there. */
+  def exists: Boolean = Option(cached.newest).exists(isUnchanged) || listing.exists
 
   /** The newest version: the cached snapshot and the commits since, or, if there is none, the whole log. */
   def latest(): Snapshot = cached.synchronized {
