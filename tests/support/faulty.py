@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +17,9 @@ from tests.support.paths import ROOT
 from tests.support.spark_process import SparkProcess
 
 _SOURCES = ROOT / "jvm" / "core" / "src" / "test" / "scala" / "io" / "deltaic" / "faults"
+
+#: How long a killed process may take to be gone.
+_END_S = 20
 
 #: A scheme that leads to the local disk, too, by a store that renames.
 RENAMING = "faulty://"
@@ -98,6 +102,19 @@ class FaultyProcesses:
 
 
 def is_alive(pid: int) -> bool:
+    """Return whether a process runs; one that is being ended is waited for.
+
+    Its connections may be closed before the rest of it is gone.
+    """
+    deadline = time.monotonic() + _END_S
+    while _runs(pid):
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _runs(pid: int) -> bool:
     """Return whether a process runs; one that nobody has asked for its exit code does not."""
     try:
         stat = Path("/proc", str(pid), "stat").read_text()
