@@ -107,8 +107,8 @@ lint-jvm: $(SBT_LAUNCHER)
 
 JVM_STYLE := scalafmtCheckAll; scalafmtSbtCheck; scalafixAll --check
 
-.PHONY: docs
-docs: $(VENV_STAMP) ## Rewrite docs/protocol.md: the demands of the protocol and their tests
+.PHONY: protocol-page
+protocol-page: $(VENV_STAMP) ## Rewrite docs/protocol.md: the demands of the protocol and their tests
 	$(PY) -m tests.support.protocol_page
 
 .PHONY: type
@@ -273,7 +273,7 @@ first-query-classes: build ## Rewrite the list of the classes that a first query
 wheel: $(WHEEL) ## Build the wheel, jar inside, into dist/
 
 .PHONY: docs
-docs: build $(SBT_LAUNCHER) ## Build the API pages into build/docs
+docs: protocol-page build $(SBT_LAUNCHER) ## Rewrite docs/protocol.md, and build the API pages into build/docs
 	rm -rf build/docs
 	$(call sbt,doc)
 	mkdir -p build/docs/jvm

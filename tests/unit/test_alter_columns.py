@@ -137,6 +137,7 @@ def test_columns_that_cannot_be_added_are_refused(column_: Any, condition: str) 
     assert refusal(log, "addColumns", columns=[new("fine"), column_]) == condition
 
 
+@pytest.mark.protocol("writer-row-tracking-16")
 @pytest.mark.parametrize("mode", ["none", "name"])
 def test_names_of_materialized_row_ids_are_no_names_of_columns(mode: str) -> None:
     log = table(mode=mode, enableRowTracking="true")

@@ -189,6 +189,7 @@ def test_upgrade_names_columns_as_files_do() -> None:
     assert (protocol["minReaderVersion"], protocol["minWriterVersion"]) == (2, 7)
 
 
+@pytest.mark.protocol("writer-column-mapping-13")
 def test_ids_go_on_after_those_of_a_mapping_before_a_restore() -> None:
     """RESTORE to a version before the mapping keeps `maxColumnId`."""
     configuration = {MODE: "name", "delta.columnMapping.maxColumnId": "9"}

@@ -86,6 +86,7 @@ def test_protocol_of_the_older_version_is_restored_only_if_a_downgrade_is_allowe
     assert restored_definition("t", older, current, allows_downgrade=True).protocol == LEGACY
 
 
+@pytest.mark.protocol("writer-icebergcompatv1-2")
 def test_older_version_that_new_features_make_incompatible_with_iceberg_is_not_restored() -> None:
     mapped = {"columnMapping.mode": "name", "columnMapping.maxColumnId": "1"}
     compatible = listed("icebergCompatV1", reads=("columnMapping",))

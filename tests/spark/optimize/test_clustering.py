@@ -156,6 +156,25 @@ def test_full_clusters_all_files(spark: SparkSession, table: str) -> None:
     assert rows_of(spark, table) == before
 
 
+@pytest.mark.protocol("writer-clustered-table-5")
+@pytest.mark.parametrize("full", ["", "FULL"])
+def test_files_of_another_implementation_stay(spark: SparkSession, table: str, full: str) -> None:
+    create(spark, table)
+    cluster_two_cubes(spark, table)
+    version = log.newest(table) + 1
+    [first, *others] = log.active_files(table)
+    foreign = {**first, "clusteringProvider": "other", "dataChange": False}
+    log.write_commit(table, version, {"add": foreign})
+    insert(spark, table, 2_000)
+    before = rows_of(spark, table)
+    cluster(spark, table, full)
+    removed = {remove["path"] for remove in log.last_actions(table, "remove")}
+    assert first["path"] not in removed and removed
+    if full:
+        assert removed >= {add["path"] for add in others}
+    assert rows_of(spark, table) == before
+
+
 def test_other_clustering_columns_apply_to_new_rows(spark: SparkSession, table: str) -> None:
     create(spark, table, "x")
     insert(spark, table, 2_000)

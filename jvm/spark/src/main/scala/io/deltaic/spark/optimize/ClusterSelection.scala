@@ -43,7 +43,7 @@ private[optimize] final class ClusterSelection(
    * ranges overlap those of the new files. Files of deleted rows are not new, but small cubes may be merged with them.
    */
   def incremental(files: IndexedSeq[AddFile]): IndexedSeq[RewriteCandidate] = {
-    val (added, marked) = files.partition(ClusterTags.of(_).isEmpty)
+    val (added, marked) = files.filter(ClusterTags.mayCluster).partition(ClusterTags.of(_).isEmpty)
     val (deleted, others) = marked.partition(RewriteCandidate.isHeavilyDeleted(_, settings))
     val clustered = others.filter(ofColumns)
     val newBytes = liveBytes(added)

@@ -14,10 +14,13 @@ private[optimize] object ClusterTags {
   private val Columns = "ZCUBE_ZORDER_BY"
   private val Provider = "liquid"
 
+  /** Whether we may cluster a file: not one that another implementation has clustered. */
+  def mayCluster(file: AddFile): Boolean = file.clusteringProvider.forall(_ == Provider)
+
   /** The cube of a file that is clustered, and by which columns; none if it is not. */
   def of(file: AddFile): Option[Cube] =
     for {
-      _ <- file.clusteringProvider
+      _ <- file.clusteringProvider.filter(_ == Provider)
       id <- file.tags.get(CubeId)
       columns <- file.tags.get(Columns)
     } yield Cube(id, columns)

@@ -100,7 +100,8 @@ private[spark] final case class OptimizeRequest(
       files: IndexedSeq[AddFile],
       table: RewrittenTable
   ): IndexedSeq[RewriteCandidate] =
-    if (zOrderBy.nonEmpty || isFull) files.map(RewriteCandidate.required)
+    if (zOrderBy.nonEmpty) files.map(RewriteCandidate.required)
+    else if (isFull) files.filter(ClusterTags.mayCluster).map(RewriteCandidate.required)
     else if (table.clusteredBy.nonEmpty) table.clusterSelection.incremental(files)
     else files.flatMap(RewriteCandidate.ofCompaction(_, table.settings))
 
