@@ -111,6 +111,20 @@ def require_whole_number(argument: str, value: object, reason: str, *, minimum: 
         raise wrong(argument, value, reason)
 
 
+def string_values(argument: str, values: Mapping[str, str]) -> dict[str, str]:
+    """Return a mapping of strings to strings.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is something else; also a `TypeError`.
+    """
+    found = _strings(values)
+    if found is None:
+        raise wrong_type(argument, values, "it is a dict of strings")
+    return found
+
+
 def file_system_settings(argument: str, values: Mapping[str, str] | None) -> dict[str, str]:
     """Return settings of a file system; empty if `values` is None.
 
@@ -120,13 +134,18 @@ def file_system_settings(argument: str, values: Mapping[str, str] | None) -> dic
         If it is not a mapping of strings, or a name does not begin with ``fs.`` or ``dfs.``.
     """
     settings = {} if values is None else values
-    if isinstance(settings, Mapping):
-        found = dict(settings)
-        are_strings = all(isinstance(part, str) for pair in found.items() for part in pair)
-        if are_strings and all(name.startswith(("fs.", "dfs.")) for name in found):
-            return found
+    found = _strings(settings)
+    if found is not None and all(name.startswith(("fs.", "dfs.")) for name in found):
+        return found
     # The error names no values, which may be secrets.
     reason = "it is a dict of strings, whose names begin with fs. or dfs."
     if not isinstance(settings, Mapping):
         raise wrong_type(argument, settings, reason)
     raise wrong(argument, sorted(map(str, settings)), reason)
+
+
+def _strings(values: object) -> dict[str, str] | None:
+    if not isinstance(values, Mapping):
+        return None
+    found = dict(values)
+    return found if all(isinstance(part, str) for pair in found.items() for part in pair) else None

@@ -23,6 +23,7 @@ from deltaic.exceptions import error
 from deltaic.merge import DeltaMergeBuilder
 from deltaic.optimize import DeltaOptimizeBuilder, TableRewrites
 from deltaic.spark.dataframe_columns import DataFrameColumns
+from deltaic.table_clone import TableClones
 from deltaic.table_definition import session_api
 from deltaic.table_maintenance import TableMaintenance
 from deltaic.table_restore import TableRestore
@@ -42,7 +43,7 @@ __all__ = [
 ]
 
 
-class DeltaTable(TableMaintenance, TableRewrites, TableRestore, UnsupportedCommands):
+class DeltaTable(TableMaintenance, TableRewrites, TableRestore, TableClones, UnsupportedCommands):
     """A Delta table. `forPath` and `forName` return one.
 
     Names and signatures are those of delta-spark.

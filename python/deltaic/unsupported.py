@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from deltaic.exceptions import unsupported_command
@@ -30,93 +29,6 @@ def refuse(command: str) -> NoReturn:
 
 class UnsupportedCommands:
     """Methods with the names and signatures of delta-spark that raise an error."""
-
-    def clone(
-        self,
-        target: str,
-        isShallow: bool = False,
-        replace: bool = False,
-        properties: Mapping[str, str] | None = None,
-    ) -> NoReturn:
-        """Refuse to clone the table: not supported yet.
-
-        Parameters
-        ----------
-        target
-            The name or path of the clone.
-        isShallow
-            Whether the clone shares the files.
-        replace
-            Whether it may replace a table.
-        properties
-            Table properties of the clone.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Always. The message says what works instead.
-        """
-        refuse("CLONE")
-
-    def cloneAtVersion(
-        self,
-        version: int,
-        target: str,
-        isShallow: bool = False,
-        replace: bool = False,
-        properties: Mapping[str, str] | None = None,
-    ) -> NoReturn:
-        """Refuse to clone a version of the table: not supported yet.
-
-        Parameters
-        ----------
-        version
-            The version.
-        target
-            The name or path of the clone.
-        isShallow
-            Whether the clone shares the files.
-        replace
-            Whether it may replace a table.
-        properties
-            Table properties of the clone.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Always. The message says what works instead.
-        """
-        refuse("CLONE")
-
-    def cloneAtTimestamp(
-        self,
-        timestamp: str,
-        target: str,
-        isShallow: bool = False,
-        replace: bool = False,
-        properties: Mapping[str, str] | None = None,
-    ) -> NoReturn:
-        """Refuse to clone the version at a timestamp: not supported yet.
-
-        Parameters
-        ----------
-        timestamp
-            The timestamp.
-        target
-            The name or path of the clone.
-        isShallow
-            Whether the clone shares the files.
-        replace
-            Whether it may replace a table.
-        properties
-            Table properties of the clone.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Always. The message says what works instead.
-        """
-        refuse("CLONE")
 
     @classmethod
     def convertToDelta(

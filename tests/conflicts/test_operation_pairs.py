@@ -456,6 +456,26 @@ def test_replacing_columns_conflicts_with_what_adding_one_conflicts_with(name: s
         assert replaced == added, level
 
 
+CLONE = command(
+    "cloneTable",
+    lambda snapshot: True,
+    source="memory:/t",
+    sourceName="memory",
+    sourceVersion=0,
+    isShallow=True,
+    replaces=True,
+    properties={},
+)
+
+
+@pytest.mark.parametrize("name", [n for n in OPERATIONS if n != "RESTORE"])
+def test_cloning_conflicts_with_changes_of_files_as_restoring_does(name: str) -> None:
+    _, other = OPERATIONS[name]
+    _, restoring = OPERATIONS["RESTORE"]
+    for level in ("WriteSerializable", "Serializable"):
+        assert outcome(CLONE, other, level) == outcome(restoring, other, level), level
+
+
 def test_each_operation_of_the_history_is_tried_or_like_one_that_is() -> None:
     tried = set()
     for _, operation in OPERATIONS.values():
@@ -470,9 +490,10 @@ def test_each_operation_of_the_history_is_tried_or_like_one_that_is() -> None:
         "CHANGE COLUMNS",
         "REPLACE COLUMNS",
         "REORG",
+        "CLONE",
     }
     vacuum = {"VACUUM START", "VACUUM END"}  # In test_vacuum_pairs.py.
-    nobody_commits = {"CONVERT", "CLONE"}
+    nobody_commits = {"CONVERT"}
     listed = tried | creating | alike | vacuum | nobody_commits
     assert listed == {operation.value for operation in Named}
     assert not tried & nobody_commits

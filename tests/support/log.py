@@ -96,8 +96,8 @@ def metadata(table: str | Path) -> Action:
 
 
 def data_path(table: str | Path, action: Action) -> Path:
-    """Return the location of the data file of an `add` or a `remove` with a relative path."""
-    return Path(table, unquote(action["path"]))
+    """Return the location of the data file of an `add` or a `remove`; those of clones are URIs."""
+    return Path(table, unquote(action["path"].removeprefix("file:")))
 
 
 def copy_table(table: str | Path, target: str | Path) -> None:

@@ -19,6 +19,7 @@ from deltaic.commit.isolation import Isolation
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import (
+    ClonedVersion,
     CommitRecord,
     CommitSummary,
     ConcurrentRowDeletion,
@@ -223,6 +224,10 @@ class MemoryLog(MemoryVacuum):
             adds=added,
             metrics={"numRemovedFiles": len(gone), "numRestoredFiles": len(added)},
         )
+
+    def prepare_clone(self, summary: CommitSummary, source: ClonedVersion) -> MemoryCommit:
+        """Prepare a commit after which the table is a clone of a version of itself."""
+        return self.prepare_restore(summary, source.version)
 
     def version_at(self, table: str, timestamp: str) -> int:
         """Return the newest version that was committed at or before a time in milliseconds."""

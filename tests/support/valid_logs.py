@@ -22,6 +22,9 @@ _ROW_TRACKING = (
     "delta.rowTracking.materializedRowCommitVersionColumnName",
 )
 
+#: A clone has files with these columns of its source, and other columns itself.
+_OF_SOURCE = ("_row-id-col-", "_row-commit-version-col-")
+
 #: The newest commit of each table as it was when the table was found to be valid.
 _seen: dict[Path, tuple[int, int]] = {}
 
@@ -97,7 +100,7 @@ def _unknown_columns(table: Path, commits: Iterable[Commit]) -> Iterable[str]:
         except pa.ArrowInvalid:
             continue  # A test has damaged it.
         for column in _columns_below(columns, (), known):
-            if column not in known:
+            if column not in known and not column[0].startswith(_OF_SOURCE):
                 yield f"{add['path']}: {'.'.join(column)}"
 
 

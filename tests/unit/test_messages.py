@@ -20,6 +20,7 @@ from deltaic.commands.alter.rename_column import RenameColumn
 from deltaic.commands.alter.replace_columns import ReplaceColumns
 from deltaic.commands.alter.sync_identity import ExtremeValue, SyncIdentity
 from deltaic.commands.alter.table_properties import AlterProperties
+from deltaic.commands.clone import CloneRequest, CloneTable
 from deltaic.commands.definitions.create_statement import (
     CreateTable,
     LikeTable,
@@ -80,6 +81,7 @@ ARGUMENTS: tuple[type[Message], ...] = (
     RenameColumn,
     ReplaceColumns,
     RequestedDefinition,
+    CloneTable,
     Restore,
     SyncIdentity,
     Vacuum,
@@ -87,6 +89,7 @@ ARGUMENTS: tuple[type[Message], ...] = (
 
 RECORDS: tuple[type[Message], ...] = (
     *ARGUMENTS,
+    CloneRequest,
     CommandRequest,
     CommitPlan,
     CommitRecord,

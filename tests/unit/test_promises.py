@@ -242,6 +242,7 @@ SETTINGS: dict[str, Shown] = {
         "tests/spark/vacuum/test_vacuum.py", "retentionDurationCheck.enabled"
     ),
     "vacuum.distributed.minDirectories": Shown("tests/spark/vacuum/test_vacuum.py"),
+    "vacuum.keepFilesOfShallowClones.enabled": Shown("tests/spark/clone/test_shallow_clone.py"),
     "vacuum.logging.enabled": Shown("tests/spark/vacuum/test_vacuum.py"),
     "vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": Shown(
         "tests/spark/catalog/test_time_travel.py"

@@ -20,6 +20,7 @@ from deltaic.commands.alter.rename_column import RenameColumn, rename_column
 from deltaic.commands.alter.replace_columns import ReplaceColumns, replace_columns
 from deltaic.commands.alter.sync_identity import SyncIdentity, sync_identity
 from deltaic.commands.alter.table_properties import AlterProperties, alter_properties
+from deltaic.commands.clone import CloneTable, clone_table
 from deltaic.commands.definitions.create_statement import CreateTable
 from deltaic.commands.definitions.create_table import create_table
 from deltaic.commands.detail import DescribeDetail, detail
@@ -85,6 +86,12 @@ def _describes(
     return command
 
 
+def _clone_table(
+    arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
+) -> dict[str, Any]:
+    return clone_table(CloneTable.from_json(arguments), tables, policy, clock_ms).to_json()
+
+
 def _describe_detail(arguments: DescribeDetail, tables: TableAccess) -> RowSet:
     return detail(arguments.table, tables, arguments.name)
 
@@ -112,6 +119,7 @@ _COMMANDS: Mapping[str, _Command] = {
     "addConstraint": _commits(AddConstraint, add_constraint),
     "alterColumns": _commits(AlterColumns, alter_columns),
     "alterProperties": _commits(AlterProperties, alter_properties),
+    "cloneTable": _clone_table,
     "clusterBy": _commits(ClusterBy, cluster_by),
     "createTable": _commits(CreateTable, create_table),
     "describeDetail": _describes(DescribeDetail, _describe_detail),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from deltaic.commands.alter.alteration import current_snapshot
+from deltaic.commands.definitions.copied_clustering import copied_clustering
 from deltaic.commands.definitions.definition import plan_metadata_update
 from deltaic.commands.definitions.restored_definition import restored_definition
 from deltaic.commands.rows import RowSet, result_schema
@@ -17,8 +18,7 @@ from deltaic.commit.transaction import RetryPolicy, commit, with_user_metadata
 from deltaic.exceptions import error
 from deltaic.protocol import row_tracking
 from deltaic.protocol.actions import DomainMetadata
-from deltaic.protocol.columns import clustering
-from deltaic.protocol.features import is_append_only, require_writable, supports
+from deltaic.protocol.features import is_append_only, require_writable
 from deltaic.protocol.numbers import whole_number
 
 RESTORE_SCHEMA = result_schema("restore")
@@ -112,30 +112,11 @@ def _plan(
         plan_metadata_update(definition, current),
         base=replace(base, row_id_high_water_mark=mark),
         domains=(
-            *_clustering(definition, older, current),
+            *copied_clustering(definition, older.domains, current.domains),
             *_high_water_mark(definition, mark, base.row_id_high_water_mark),
         ),
         was_append_only=is_append_only(current.protocol, current.metadata),
     )
-
-
-def _clustering(
-    definition: Definition, older: TableSnapshot, current: TableSnapshot
-) -> tuple[DomainMetadata, ...]:
-    """Return the action that restores the clustering columns; none if they are the same.
-
-    As long as the protocol supports clustering, the domain says that there are no columns.
-    """
-    before = current.domains.get(clustering.DOMAIN)
-    after: DomainMetadata | None = None
-    if supports(definition.protocol, clustering.FEATURE):
-        configuration = older.domains.get(clustering.DOMAIN)
-        after = clustering.clustering_domain(definition.metadata, ())
-        if configuration is not None:
-            after = replace(after, configuration=configuration)
-    elif before is not None:
-        return (DomainMetadata(clustering.DOMAIN, before, removed=True),)
-    return () if after is None or after.configuration == before else (after,)
 
 
 def _high_water_mark(definition: Definition, mark: int, current: int) -> tuple[DomainMetadata, ...]:

@@ -78,23 +78,25 @@ def protocol_changed(ours: CurrentTransaction, winner: WinningCommit) -> Conflic
     return Conflict("DELTAIC_PROTOCOL_CHANGED", winner, "it changed the table's protocol")
 
 
-def changed_during_restore(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
-    """Conflict if we restore a version, and the winner changed files or clustering columns.
+def files_changed(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
+    """Conflict if we set all files of the table, and the winner changed files or clustering.
 
-    Our commit would not remove the winner's files, and the table would not equal the older version.
-    A VACUUM that began meanwhile may delete files that we have found and are about to add again.
+    Our commit would not remove the winner's files, and the table would not equal the older version
+    or the source. A VACUUM that began meanwhile may delete files that we are about to add.
     """
-    if not ours.operation.restores_version:
+    if not ours.operation.sets_all_files:
         return None
     if winner.num_added > 0:
-        return Conflict("DELTAIC_CHANGED_DURING_RESTORE", winner, "it added files")
+        return Conflict("DELTAIC_FILES_CHANGED_CONCURRENTLY", winner, "it added files")
     if winner.removed_file_we_read or winner.removed_file_we_change:
-        return Conflict("DELTAIC_CHANGED_DURING_RESTORE", winner, "it removed files")
+        return Conflict("DELTAIC_FILES_CHANGED_CONCURRENTLY", winner, "it removed files")
     if CLUSTERING in winner.domains:
-        return Conflict("DELTAIC_CHANGED_DURING_RESTORE", winner, "it set the clustering columns")
+        return Conflict(
+            "DELTAIC_FILES_CHANGED_CONCURRENTLY", winner, "it set the clustering columns"
+        )
     if winner.operation == Operation.VACUUM_START.value:
-        detail = "it deletes files that the restored version may need"
-        return Conflict("DELTAIC_CHANGED_DURING_RESTORE", winner, detail)
+        detail = "it deletes files that the new version may need"
+        return Conflict("DELTAIC_FILES_CHANGED_CONCURRENTLY", winner, detail)
     return None
 
 
@@ -217,7 +219,7 @@ def clustering_changed(ours: CurrentTransaction, winner: WinningCommit) -> Confl
 RULES: tuple[Rule, ...] = (
     table_created,
     protocol_changed,
-    changed_during_restore,
+    files_changed,
     metadata_changed,
     clustering_changed,
     concurrent_transaction,

@@ -138,7 +138,7 @@ def current_transaction_of(
             summary.table,
             plan.definition.metadata.configuration,
             changes_data=_changes_data(summary),
-            changes_metadata=plan.changes_metadata or summary.operation.kind.restores_version,
+            changes_metadata=plan.changes_metadata or summary.operation.kind.sets_all_files,
             session_level=session_level,
         ),
         is_blind_append=summary.is_blind_append and not plan.changes_metadata,

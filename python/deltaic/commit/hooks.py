@@ -24,6 +24,7 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import is_listed, supports
 from deltaic.protocol.numbers import whole_number
 from deltaic.protocol.properties import (
+    CHECKPOINT_PROTECTION,
     PROTECTED_VERSION_PROPERTY,
     SYMLINK_MANIFEST_PROPERTY,
     checked_number,
@@ -197,7 +198,7 @@ def _protected_version(protocol: Protocol, properties: Mapping[str, str]) -> int
 
     0 means none (Protocol § Checkpoint Protection); None means that the value cannot be parsed.
     """
-    if not supports(protocol, "checkpointProtection"):
+    if not supports(protocol, CHECKPOINT_PROTECTION):
         return 0
     version = whole_number(property_value(properties, PROTECTED_VERSION_PROPERTY))
     return version if version is not None and version >= 0 else None

@@ -154,6 +154,17 @@ _BY_OPERATION: Mapping[Operation, Mapping[str, _Source]] = {
             "restoredFilesSize",
         )
     },
+    Operation.CLONE: {
+        name: _engine(name)
+        for name in (
+            "sourceTableSize",
+            "sourceNumOfFiles",
+            "numRemovedFiles",
+            "numCopiedFiles",
+            "removedFilesSize",
+            "copiedFilesSize",
+        )
+    },
     Operation.VACUUM_START: {
         name: _engine(name) for name in ("numFilesToDelete", "sizeOfDataToDelete")
     },

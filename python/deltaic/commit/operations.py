@@ -67,9 +67,9 @@ class Operation(Enum):
         return self in _VACUUM
 
     @property
-    def restores_version(self) -> bool:
-        """Whether the table equals an older version afterwards, whatever is in it now."""
-        return self is Operation.RESTORE
+    def sets_all_files(self) -> bool:
+        """Whether the table has the files of an older version, or of its source, afterwards."""
+        return self in (Operation.RESTORE, Operation.CLONE)
 
     @property
     def writes_a_query(self) -> bool:

@@ -272,6 +272,15 @@ class IncompatibleFile(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class ClonedVersion:
+    """A version of a table of which a clone is made, and whether the clone shares its files."""
+
+    table: str
+    version: int
+    is_shallow: bool
+
+
+@dataclass(frozen=True, slots=True)
 class MaintenanceSettings:
     """The session settings for post-commit maintenance.
 
@@ -354,6 +363,17 @@ class TableAccess(Protocol):
         ------
         TableStateError
             If the version cannot be read, or a file of it no longer exists.
+        """
+
+    def prepare_clone(self, summary: CommitSummary, source: ClonedVersion) -> PreparedCommit:
+        """Prepare a commit after which the table has the files of a version of another table.
+
+        The files of a deep clone have been copied by then.
+
+        Raises
+        ------
+        TableStateError
+            If the version cannot be read, or a file that is to be copied does not exist.
         """
 
     def version_at(self, table: str, timestamp: str) -> int:

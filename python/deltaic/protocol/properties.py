@@ -32,6 +32,7 @@ SYMLINK_MANIFEST_PROPERTY = "delta.compatibility.symlinkFormatManifest.enabled"
 
 #: The version before which log cleanup deletes all or nothing, by `checkpointProtection`.
 PROTECTED_VERSION_PROPERTY = "delta.requireCheckpointProtectionBeforeVersion"
+CHECKPOINT_PROTECTION = "checkpointProtection"
 
 _MIN_READER_VERSION = "delta.minReaderVersion"
 _MIN_WRITER_VERSION = "delta.minWriterVersion"

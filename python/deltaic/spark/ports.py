@@ -10,6 +10,7 @@ from typing import Any
 from deltaic._version import __version__
 from deltaic.commit.isolation import Isolation, session_isolation
 from deltaic.commit.ports import (
+    ClonedVersion,
     CommitRecord,
     CommitSummary,
     FileCounts,
@@ -150,6 +151,19 @@ class JvmTableAccess:
         with jvm_errors():
             prepared = self._api.prepareRestore(
                 self._session, summary.table, version, summary.json()
+            )
+        return JvmPreparedCommit(prepared)
+
+    def prepare_clone(self, summary: CommitSummary, source: ClonedVersion) -> PreparedCommit:
+        """Prepare a commit after which the table has the files of a version of another table."""
+        with jvm_errors():
+            prepared = self._api.prepareClone(
+                self._session,
+                summary.table,
+                source.table,
+                source.version,
+                source.is_shallow,
+                summary.json(),
             )
         return JvmPreparedCommit(prepared)
 

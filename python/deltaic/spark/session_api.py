@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from deltaic.arguments import Assignments
+from deltaic.commands.clone import CloneRequest
 from deltaic.exceptions import error
 from deltaic.spark.errors import jvm_errors
 from deltaic.spark.gateway import register_committer
@@ -105,6 +106,11 @@ class SessionApi:
         """Whether there is a table at the path."""
         with jvm_errors():
             return bool(self._api.isDeltaTable(self._session, path))
+
+    def clone_table(self, path: str, request: CloneRequest) -> None:
+        """Clone the table at a path."""
+        with jvm_errors():
+            self._api.cloneTable(self._session, path, request.json())
 
     def rows(self, path: str) -> DataFrame:
         """Return the rows of the table at a path, as the target of a change with the settings."""

@@ -21,19 +21,10 @@ STATEMENTS = {
         "REORG ... UPGRADE UNIFORM"
     ),
     "CONVERT TO DELTA parquet.`{path}` NO STATISTICS PARTITIONED BY (p INT)": "CONVERT TO DELTA",
-    "CREATE TABLE other SHALLOW CLONE {t}": "CLONE",
-    "CREATE TABLE IF NOT EXISTS a.other DEEP CLONE {t} VERSION AS OF 0": "CLONE",
-    "CREATE OR REPLACE TABLE delta.`{path}2` CLONE {t} LOCATION '/x'": "CLONE",
     "/* why */ CONVERT -- not\n TO DELTA parquet.`{path}`": "CONVERT TO DELTA",
 }
 
 METHODS: dict[str, tuple[str, Callable[[DeltaTable, SparkSession], object]]] = {
-    "clone": ("CLONE", lambda table, _: table.clone("other", isShallow=True, replace=True)),
-    "cloneAtVersion": ("CLONE", lambda table, _: table.cloneAtVersion(0, "other", True)),
-    "cloneAtTimestamp": (
-        "CLONE",
-        lambda table, _: table.cloneAtTimestamp("2024-01-01", "other", properties={"a": "b"}),
-    ),
     "convertToDelta": (
         "CONVERT TO DELTA",
         lambda _, spark: DeltaTable.convertToDelta(spark, "parquet.`/data`", "p INT"),

@@ -22,13 +22,19 @@ statement
     | RESTORE TABLE? table=name TO? FOR? asOf                  # restore
     | GENERATE manifest=name FOR TABLE table=name                  # generate
     | VACUUM target vacuumOption*                              # vacuum
+    | definition=cloneHeader (SHALLOW | DEEP)? CLONE source=name (FOR? asOf)? clauses=rest?  # cloneTable
     | unsupported                                              # unsupportedCommand
     ;
 
 /** Statements of delta-spark that are refused by name. None of them is one of Spark's. */
 unsupported
     : CONVERT TO DELTA rest
-    | CREATE (OR REPLACE)? TABLE (IF NOT EXISTS)? name (SHALLOW | DEEP)? CLONE rest
+    ;
+
+/** The table that becomes a clone. */
+cloneHeader
+    : CREATE TABLE (IF NOT EXISTS)? name
+    | (CREATE OR)? REPLACE TABLE name
     ;
 
 vacuumOption

@@ -41,7 +41,7 @@ object LogPath {
       )
   }
 
-  private[protocol] def isAbsolute(logPath: String): Boolean =
+  def isAbsolute(logPath: String): Boolean =
     logPath.startsWith("/") || absoluteUri.matches(logPath)
 
   /**
@@ -50,7 +50,7 @@ object LogPath {
    */
   def relativize(table: Path, file: Path): String = {
     val relative = relativeTo(table, file)
-    if (relative == null) encodeAbsolute(file) else encode(relative)
+    if (relative == null) absolute(file) else encode(relative)
   }
 
   /** Encodes a relative file path of a directory listing as spelled in the log. */
@@ -87,7 +87,8 @@ object LogPath {
   private def isSame(a: String, b: String): Boolean =
     if (a == null || b == null) a == b else a.equalsIgnoreCase(b)
 
-  private def encodeAbsolute(file: Path): String = {
+  /** The absolute spelling of a file in the log. */
+  def absolute(file: Path): String = {
     val uri = file.toUri
     val path = encode(uri.getPath.stripPrefix("/"))
     val authority = Option(uri.getAuthority).filter(_.nonEmpty).fold("")(a => s"//$a")

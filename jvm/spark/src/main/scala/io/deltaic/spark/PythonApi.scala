@@ -22,6 +22,7 @@ import io.deltaic.spark.catalog.definition.{
   TableBuilding
 }
 import io.deltaic.spark.catalog.{DeltaicTable, TableLocation}
+import io.deltaic.spark.clone.TableClone
 import io.deltaic.spark.commit.{
   ActionBody,
   CommitFiles,
@@ -37,6 +38,8 @@ import io.deltaic.spark.restore.TableRestore
 import io.deltaic.spark.scan.files.SnapshotFiles
 import io.deltaic.spark.schema.TableSchema
 import io.deltaic.spark.sql.command.{
+  CloneRequest,
+  CloneTable,
   RewriteTable,
   TableAtPath,
   TableToDescribe,
@@ -127,6 +130,31 @@ object PythonApi {
       summary: String
   ): PreparedCommit =
     TableRestore.prepare(spark, TableLocation.log(spark, path), version, Json.parse(summary))
+
+  /** A commit that makes a table a clone of a version of another one; see [[TableClone.prepare]]. */
+  def prepareClone(
+      spark: SparkSession,
+      path: String,
+      source: String,
+      version: Long,
+      isShallow: Boolean,
+      summary: String
+  ): PreparedCommit =
+    TableClone.prepare(
+      spark,
+      TableLocation.log(spark, path),
+      TableLocation.log(spark, source),
+      version,
+      isShallow,
+      Json.parse(summary)
+    )
+
+  /** Runs CLONE of the table at a path, as a statement; see [[CloneRequest]]. */
+  def cloneTable(spark: SparkSession, path: String, request: String): Unit = {
+    val clone = CloneRequest.of(spark, Json.parse(request))
+    SessionInternals.run(spark, CloneTable.of(TableAtPath(path), clone))
+    ()
+  }
 
   /** Writes the symlink manifests of a table. */
   def generateManifests(spark: SparkSession, path: String): Unit =

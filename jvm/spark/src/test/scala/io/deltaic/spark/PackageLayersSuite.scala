@@ -31,6 +31,7 @@ class PackageLayersSuite
           "catalog.definition",
           "catalog.target",
           "restore",
+          "clone",
           "stream",
           "sql.command",
           "sql.analysis",

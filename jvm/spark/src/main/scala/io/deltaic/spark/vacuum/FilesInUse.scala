@@ -18,22 +18,25 @@ import io.deltaic.replay.{CheckpointSlice, DeltaLog, FileTable, Snapshot}
  *
  * Tombstones alone do not show all of them: a checkpoint has no tombstones from before the retention at its time, and
  * no change data. So the commits since the cutoff are read as well, as far as the log has them.
+ *
+ * @param paths which of the files count
+ * @param hashes gets the hashes of their paths
  */
 private[vacuum] final class FilesInUse(
     spark: SparkSession,
     log: DeltaLog,
     snapshot: Snapshot,
-    cutoffMs: Long
+    cutoffMs: Long,
+    paths: TablePaths,
+    hashes: PathHashes
 ) {
-  private val paths = new TablePaths(log.table)
-  private val hashes = new PathHashes
 
-  def result(): PathHashes = {
+  /** Adds the hashes of the paths of all of them. */
+  def add(): Unit = {
     addFiles(snapshot.filesInMemory)
     snapshot.tombstonesInMemory.foreach(addTombstone)
     addStored(snapshot)
     addCommitsInRetention()
-    hashes
   }
 
   private def addFiles(files: FileTable): Unit =

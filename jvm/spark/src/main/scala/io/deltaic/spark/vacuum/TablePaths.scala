@@ -18,8 +18,14 @@ import io.deltaic.spark.util.LocalFiles
  * counts as used.
  *
  * @param table the root directory, qualified
+ * @param owner the table whose log names the files: this one, or another one that uses files of this one
  */
-private[vacuum] final class TablePaths(val table: Path) extends Serializable {
+private[vacuum] final class TablePaths(val table: Path, owner: Path) extends Serializable {
+  def this(table: Path) = this(table, table)
+
+  /** The files of this table that another one uses. */
+  def usedBy(other: Path): TablePaths = new TablePaths(table, other)
+
   private val isLocal = LocalFiles.isLocal(table)
 
   /** The spellings of the root directory, each with a slash at the end. */
@@ -29,7 +35,12 @@ private[vacuum] final class TablePaths(val table: Path) extends Serializable {
   }
 
   /** The relative paths that a path of the log may mean; empty if it is outside of the table. */
-  def ofLog(logPath: String): Seq[String] = {
+  def ofLog(logPath: String): Seq[String] =
+    if (owner == table) ofOwnLog(logPath)
+    else if (LogPath.isAbsolute(logPath)) ofPath(LogPath.toAbsolute(owner, logPath)).toSeq
+    else Nil
+
+  private def ofOwnLog(logPath: String): Seq[String] = {
     val known = LogPath.canonical(table, logPath)
     val isAbsolute = known.startsWith("/") || known.contains(":/")
     val decoded = if (isAbsolute) ofPath(LogPath.toAbsolute(table, logPath)) else Some(known)
@@ -49,7 +60,7 @@ private[vacuum] final class TablePaths(val table: Path) extends Serializable {
    * table. A descriptor that cannot be understood is an error: its file is not known, so nothing may be deleted.
    */
   def ofVector(vector: DeletionVectorDescriptor): Option[String] =
-    vector.absolutePath(table).flatMap(ofPath)
+    vector.absolutePath(owner).flatMap(ofPath)
 
   def absolute(relative: String): Path = {
     val root = table.toUri

@@ -24,12 +24,11 @@ private[spark] final case class VacuumRequest(
     val snapshot = log.latest()
     val unused = new UnusedFiles(cutoffMs)
     try {
-      val rule = UnusedRule(
-        new TablePaths(log.table),
-        HiddenNames.of(snapshot),
-        new FilesInUse(spark, log, snapshot, cutoffMs).result(),
-        cutoffMs
-      )
+      val paths = new TablePaths(log.table)
+      val used = new PathHashes
+      new FilesInUse(spark, log, snapshot, cutoffMs, paths, used).add()
+      new ShallowClones(spark, paths, used).addFilesOf(snapshot)
+      val rule = UnusedRule(paths, HiddenNames.of(snapshot), used, cutoffMs)
       if (isLite) new RemovedFiles(log, snapshot, rule).findIn(unused)
       else
         inventory match {

@@ -4,7 +4,7 @@ import java.io.FileNotFoundException
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.hadoop.fs.FileStatus
+import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
 import org.apache.spark.sql.catalyst.catalog.{
@@ -29,7 +29,7 @@ import io.deltaic.log.FileNames
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.catalog.{CreateStatement, StagedWriteTable, TableLocation}
-import io.deltaic.spark.commit.{Message, OperationInfo, RequestedDefinition}
+import io.deltaic.spark.commit.{CommandRequest, Message, OperationInfo, RequestedDefinition}
 import io.deltaic.spark.rowlevel.RowReplacement
 import io.deltaic.spark.schema.{ConditionResolver, SchemaChecks, TableConditions, TableSchema}
 import io.deltaic.spark.util.Json
@@ -163,16 +163,34 @@ private[spark] final class TableCreation(
     register()
   }
 
+  /**
+   * Commits a clone of another table.
+   *
+   * @param source the arguments of the command `cloneTable` that tell of the source
+   * @param isCopy whether a file at the location belongs to the clone, which was interrupted
+   * @return the result of the statement as JSON
+   */
+  def cloneOf(source: Seq[(String, Any)], isCopy: Path => Boolean): String = {
+    if (statement == CreateStatement.Create) requireNoTable()
+    requireUnusedLocation(isCopy)
+    val target = Seq(
+      "table" -> log.table.toString,
+      "replaces" -> (statement != CreateStatement.Create),
+      "properties" -> specified
+    )
+    val rows = CommandRequest("cloneTable", target ++ source).rows(spark)
+    register()
+    rows
+  }
+
   /** A table for the rows of a query. */
   def staged(): StagedWriteTable = {
     requireConditions(schema)
     val snapshot = Option.when(log.exists)(log.latest())
-    if (snapshot.isDefined && statement == CreateStatement.Create)
-      throw DeltaicException(
-        "DELTAIC_TABLE_ALREADY_EXISTS",
-        Map("table" -> log.table.toString)
-      )
-    if (statement == CreateStatement.Create) requireUnusedLocation()
+    if (statement == CreateStatement.Create) {
+      requireNoTable()
+      requireUnusedLocation()
+    }
     val rows = ColumnDefinitions.ofRows(schema)
     def target(ofOptions: Map[String, String]): WriteTarget = {
       val asSelect =
@@ -240,30 +258,39 @@ private[spark] final class TableCreation(
     }
   }
 
+  private def requireNoTable(): Unit = if (log.exists)
+    throw DeltaicException("DELTAIC_TABLE_ALREADY_EXISTS", Map("table" -> log.table.toString))
+
   /**
    * Foreign files in the directory of a table would be treated as its orphan files. What a failed statement
    * leaves is allowed: directories without files, and a log without a version.
+   *
+   * @param isAllowed whether another file is allowed
    */
-  private def requireUnusedLocation(): Unit = if (!log.exists) {
-    val files = log.table.getFileSystem(WriteInternals.hadoopConf(spark, Map.empty))
-    def entries: Iterator[FileStatus] =
-      try files.listStatus(log.table).iterator
-      catch { case _: FileNotFoundException => Iterator.empty }
-    // The listing stops at the first file.
-    val found = entries.filter(_.getPath.getName != FileNames.LogDirectory).flatMap { entry =>
-      if (entry.isFile) Some(entry.getPath)
-      else Option(files.listFiles(entry.getPath, true)).filter(_.hasNext).map(_.next().getPath)
-    }.nextOption()
-    found.foreach { file =>
-      throw DeltaicException(
-        "DELTAIC_LOCATION_NOT_EMPTY",
-        Map(
-          "table" -> log.table.toString,
-          "file" -> file.toString.stripPrefix(s"${log.table}/")
+  private def requireUnusedLocation(isAllowed: Path => Boolean = _ => false): Unit =
+    if (!log.exists) {
+      val files = log.table.getFileSystem(WriteInternals.hadoopConf(spark, Map.empty))
+      def entries: Iterator[FileStatus] =
+        try files.listStatus(log.table).iterator
+        catch { case _: FileNotFoundException => Iterator.empty }
+      // The listing stops at the first file.
+      val found = entries.filter(_.getPath.getName != FileNames.LogDirectory).flatMap { entry =>
+        if (entry.isFile) Iterator.single(entry.getPath)
+        else {
+          val below = files.listFiles(entry.getPath, true)
+          Iterator.continually(below).takeWhile(_.hasNext).map(_.next().getPath)
+        }
+      }.find(!isAllowed(_))
+      found.foreach { file =>
+        throw DeltaicException(
+          "DELTAIC_LOCATION_NOT_EMPTY",
+          Map(
+            "table" -> log.table.toString,
+            "file" -> file.toString.stripPrefix(s"${log.table}/")
+          )
         )
-      )
+      }
     }
-  }
 
   private def isTopLevel(transform: Transform): Boolean =
     transform.references.headOption.exists(_.fieldNames.length == 1)

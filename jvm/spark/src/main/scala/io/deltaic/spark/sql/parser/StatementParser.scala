@@ -26,9 +26,11 @@ import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.types.{DataType, StructType}
 
 import io.deltaic.protocol.DeltaicException
+import io.deltaic.spark.catalog.TableLocation
 import io.deltaic.spark.optimize.{OptimizeRequest, PurgeRequest}
 import io.deltaic.spark.sql.analysis.TableChanges
 import io.deltaic.spark.sql.command.{
+  CloneTable,
   CommandInPython,
   DescribeCommand,
   DropFeatureCommand,
@@ -125,13 +127,17 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
       )
 
     override def visitRestore(statement: RestoreContext): LogicalPlan = {
-      val asOf = statement.asOf
-      val version = Option(asOf.version).map { number =>
-        "version" -> (if (number.getType == INTEGER) number.getText else unquoted(number))
-      }
-      val timestamp = Option(asOf.timestamp).map("timestamp" -> unquoted(_))
-      CommandInPython.of("restore", table(statement.table, "RESTORE"), (version ++ timestamp).toMap)
+      val asOf = version(statement.asOf).map("version" -> _) ++
+        timestamp(statement.asOf).map("timestamp" -> _)
+      CommandInPython.of("restore", table(statement.table, "RESTORE"), asOf.toMap)
     }
+
+    private def version(asOf: AsOfContext): Option[String] = Option(asOf.version).map { number =>
+      if (number.getType == INTEGER) number.getText else unquoted(number)
+    }
+
+    private def timestamp(asOf: AsOfContext): Option[String] =
+      Option(asOf.timestamp).map(unquoted)
 
     override def visitGenerate(statement: GenerateContext): LogicalPlan =
       CommandInPython.of(
@@ -147,6 +153,17 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
         VacuumOptions.of(statement.vacuumOption.asScala.toSeq, text)
       )
 
+    override def visitCloneTable(statement: CloneTableContext): LogicalPlan = {
+      val clauses = Option(statement.clauses).fold("")(text)
+      val definition = s"${text(statement.definition)} USING ${TableLocation.provider} $clauses"
+      val request = CloneClauses.of(spark.parsePlan(definition)).copy(
+        isShallow = statement.SHALLOW != null,
+        version = Option(statement.asOf).flatMap(version),
+        timestamp = Option(statement.asOf).flatMap(timestamp)
+      )
+      CloneTable.of(table(statement.source, "CLONE"), request)
+    }
+
     override def visitReorganizeTable(statement: ReorganizeTableContext): LogicalPlan = {
       if (statement.UPGRADE != null)
         throw UnsupportedOperation.command("REORG ... UPGRADE UNIFORM")
@@ -161,8 +178,7 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
     override def visitUnsupportedCommand(statement: UnsupportedCommandContext): LogicalPlan = {
       val words = statement.unsupported
       val command =
-        if (words.CLONE != null) "CLONE"
-        else if (words.CONVERT != null) "CONVERT TO DELTA"
+        if (words.CONVERT != null) "CONVERT TO DELTA"
         else words.start.getText.toUpperCase(Locale.ROOT)
       throw UnsupportedOperation.command(command)
     }

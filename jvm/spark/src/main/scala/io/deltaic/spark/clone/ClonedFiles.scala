@@ -1,0 +1,64 @@
+package io.deltaic.spark.clone
+
+import scala.collection.mutable
+
+import io.deltaic.protocol.AddFile
+import io.deltaic.replay.FileTable
+import io.deltaic.spark.commit.CommitFiles
+import io.deltaic.spark.commit.lineage.Lineage
+
+/**
+ * The file actions with which a table has the files of a version of another one.
+ *
+ * A clone has row IDs and row commit versions of its own, and so have its files.
+ *
+ * @param placement where the clone has the files of its source
+ * @param source the files of the source
+ * @param current the files that the table has
+ */
+private[clone] final class ClonedFiles(
+    placement: FilePlacement,
+    source: FileTable,
+    current: Option[FileTable]
+) {
+
+  private val kept = mutable.BitSet.empty
+
+  /** The files of the source that the table does not have yet, each as the source has it and as the clone has it. */
+  val added: Vector[(AddFile, AddFile)] =
+    (0 until source.size).iterator.map(source.add).map(file => (file, placed(file))).filter {
+      case (_, file) =>
+        val i = current.fold(-1)(_.indexOf(file.path, file.dvId))
+        if (i >= 0) kept += i
+        i < 0
+    }.toVector
+
+  private val removed: Vector[AddFile] = current.toVector.flatMap { files =>
+    (0 until files.size).iterator.filterNot(kept).map(files.add)
+  }
+
+  def actions(nowMs: Long): CommitFiles =
+    CommitFiles(removes = removed.map(_.remove(nowMs)), adds = added.map(_._2))
+
+  def metrics(isShallow: Boolean): Map[String, Long] = {
+    val copied = if (isShallow) Vector.empty else added.map(_._2)
+    Map(
+      "sourceTableSize" -> source.totalSizeBytes,
+      "sourceNumOfFiles" -> source.size.toLong,
+      "numRemovedFiles" -> removed.size.toLong,
+      "numCopiedFiles" -> copied.size.toLong,
+      "removedFilesSize" -> removed.map(_.sizeBytes).sum,
+      "copiedFilesSize" -> copied.map(_.sizeBytes).sum
+    )
+  }
+
+  private def placed(file: AddFile): AddFile = file.copy(
+    path = placement.dataFile(file),
+    deletionVector = file.deletionVector.map(placement.deletionVector),
+    dataChange = true,
+    // The lineage tells how rows have moved between files of the source.
+    tags = file.tags - Lineage.Tag,
+    baseRowId = None,
+    defaultRowCommitVersion = None
+  )
+}

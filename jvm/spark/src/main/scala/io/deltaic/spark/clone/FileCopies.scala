@@ -1,0 +1,111 @@
+package io.deltaic.spark.clone
+
+import java.io.FileNotFoundException
+import java.nio.channels.FileChannel
+import java.nio.file.StandardOpenOption.{CREATE, READ, TRUNCATE_EXISTING, WRITE}
+import java.nio.file.{Files, NoSuchFileException}
+
+import scala.collection.mutable.ArrayBuffer
+import scala.util.Using
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.hadoop.io.IOUtils
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
+import org.apache.spark.util.SerializableConfiguration
+
+import io.deltaic.spark.util.{FileSystemThreads, LocalFiles}
+
+/**
+ * A file of a deep clone.
+ *
+ * @param sizeBytes 0 if the log does not say how large it is
+ */
+private[clone] final case class FileCopy(from: Path, to: Path, sizeBytes: Long)
+
+/** Copies files in executors. A file that is there already, as long as its original, is not copied again. */
+private[clone] object FileCopies {
+
+  /** A task copies files of so many bytes, or so many of them. */
+  private val BytesOfTask = 256L << 20
+  private val FilesOfTask = 1000
+  private val BufferBytes = 1 << 20
+
+  /** @return the files that do not exist */
+  def run(spark: SparkSession, clone: Path, copies: Seq[FileCopy]): Seq[Path] = {
+    val conf = new SerializableConfiguration(WriteInternals.hadoopConf(spark, Map.empty))
+    val shared = spark.sparkContext.broadcast(conf)
+    val description = JobInternals.name("CLONE", "copy files", clone.toString)
+    val threads = FileSystemThreads.count(clone)
+    try
+      JobInternals.inExecutors(spark, description, tasks(copies)) { files =>
+        val copier = new FileCopies(shared.value.value)
+        val task = TaskContext.get()
+        val missing = FileSystemThreads.map(files, threads) { file =>
+          if (task.isInterrupted() || copier.copy(file)) None else Some(file.from)
+        }
+        missing.iterator.flatten
+      }
+    finally shared.destroy()
+  }
+
+  private def tasks(copies: Seq[FileCopy]): Seq[Seq[FileCopy]] = {
+    val found = ArrayBuffer.empty[Seq[FileCopy]]
+    val task = ArrayBuffer.empty[FileCopy]
+    var bytes = 0L
+    copies.foreach { file =>
+      if (task.nonEmpty && (bytes + file.sizeBytes > BytesOfTask || task.size >= FilesOfTask)) {
+        found += task.toVector
+        task.clear()
+        bytes = 0L
+      }
+      task += file
+      bytes += file.sizeBytes
+    }
+    if (task.nonEmpty) found += task.toVector
+    found.toVector
+  }
+}
+
+private[clone] final class FileCopies(conf: Configuration) {
+
+  /** False if there is no such file. */
+  def copy(file: FileCopy): Boolean =
+    try {
+      if (LocalFiles.isLocal(file.from) && LocalFiles.isLocal(file.to)) copyLocal(file)
+      else copyRemote(file)
+      true
+    } catch { case _: FileNotFoundException | _: NoSuchFileException => false }
+
+  /** By the operating system, without a copy in memory. */
+  private def copyLocal(file: FileCopy): Unit = {
+    val (from, to) = (LocalFiles.of(file.from), LocalFiles.of(file.to))
+    val size = Files.size(from)
+    if (!Files.exists(to) || Files.size(to) != size) {
+      Files.createDirectories(to.getParent)
+      Using.resource(FileChannel.open(from, READ)) { in =>
+        Using.resource(FileChannel.open(to, CREATE, WRITE, TRUNCATE_EXISTING)) { out =>
+          var position = 0L
+          while (position < size) position += in.transferTo(position, size - position, out)
+        }
+      }
+    }
+  }
+
+  private def copyRemote(file: FileCopy): Unit = {
+    val (source, target) = (file.from.getFileSystem(conf), file.to.getFileSystem(conf))
+    val original = source.getFileStatus(file.from)
+    if (!isCopied(original, file.to))
+      Using.resource(source.open(file.from)) { in =>
+        Using.resource(target.create(file.to, true)) { out =>
+          IOUtils.copyBytes(in, out, FileCopies.BufferBytes, false)
+        }
+      }
+  }
+
+  private def isCopied(original: FileStatus, to: Path): Boolean =
+    try to.getFileSystem(conf).getFileStatus(to).getLen == original.getLen
+    catch { case _: FileNotFoundException => false }
+}

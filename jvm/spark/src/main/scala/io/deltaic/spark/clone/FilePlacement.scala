@@ -1,0 +1,92 @@
+package io.deltaic.spark.clone
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+import java.util.UUID
+
+import org.apache.hadoop.fs.Path
+
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath}
+
+/** Where a clone has the files of its source. */
+private[clone] sealed trait FilePlacement {
+
+  /** The path of a data file as the log of the clone spells it. */
+  def dataFile(file: AddFile): String
+
+  def deletionVector(vector: DeletionVectorDescriptor): DeletionVectorDescriptor
+}
+
+/** A shallow clone references the files of its source by absolute paths. */
+private[clone] final class SharedFiles(source: Path, clone: Path) extends FilePlacement {
+
+  /** A file below the clone, whose own source it may be, has a relative path. */
+  override def dataFile(file: AddFile): String =
+    LogPath.relativize(clone, LogPath.toAbsolute(source, file.path))
+
+  override def deletionVector(vector: DeletionVectorDescriptor): DeletionVectorDescriptor =
+    vector.absolutePath(source).fold(vector) { file =>
+      vector.copy(
+        storageType = DeletionVectorDescriptor.Absolute,
+        pathOrInlineDv = LogPath.absolute(file)
+      )
+    }
+}
+
+/**
+ * A deep clone has copies of the files. The name of a copy is determined by the source table and the file, so that a
+ * clone that was interrupted, or is repeated, recognizes the copies that it has. No other file can have such a name.
+ *
+ * @param sourceId the id of the source table
+ */
+private[clone] final class CopiedFiles(source: Path, sourceId: String) extends FilePlacement {
+
+  private val mark = CopiedFiles.digest(sourceId).take(CopiedFiles.MarkChars)
+
+  /** The beginning of the names of all copies of data files. */
+  private val prefix = s"$mark-"
+
+  /** Whether a file in the directory of a clone is a copy. */
+  def isCopy(file: Path): Boolean =
+    file.getName.startsWith(prefix) || file.getParent.getName == mark
+
+  override def dataFile(file: AddFile): String = {
+    val spelled = LogPath.relativize(source, LogPath.toAbsolute(source, file.path))
+    if (LogPath.isAbsolute(spelled)) {
+      // A file outside of the source, which is a clone itself.
+      prefix + CopiedFiles.digest(spelled) + CopiedFiles.extension(spelled)
+    } else {
+      val name = spelled.lastIndexOf('/') + 1
+      val copy = prefix + spelled.substring(name)
+      spelled.substring(0, name) +
+        (if (copy.length <= CopiedFiles.MaxNameChars) copy
+         else prefix + CopiedFiles.digest(spelled) + CopiedFiles.extension(spelled))
+    }
+  }
+
+  override def deletionVector(vector: DeletionVectorDescriptor): DeletionVectorDescriptor =
+    vector.absolutePath(source).fold(vector) { file =>
+      val uuid = UUID.nameUUIDFromBytes(s"$sourceId $file".getBytes(UTF_8))
+      vector.copy(
+        storageType = DeletionVectorDescriptor.Relative,
+        pathOrInlineDv = DeletionVectorDescriptor.relativeId(mark, uuid)
+      )
+    }
+}
+
+private[clone] object CopiedFiles {
+  private val MarkChars = 12
+
+  /** File systems allow 255 bytes. */
+  private val MaxNameChars = 200
+
+  private def digest(text: String): String =
+    MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).take(16)
+      .map(byte => f"${byte & 0xff}%02x").mkString
+
+  private def extension(path: String): String = {
+    val name = path.substring(path.lastIndexOf('/') + 1)
+    val dot = name.indexOf('.')
+    if (dot < 0 || name.length - dot > 40) ".parquet" else name.substring(dot)
+  }
+}

@@ -1,0 +1,183 @@
+"""CLONE: a table with the rows and the definition of a version of another table.
+
+The files of a shallow clone are those of its source; a deep clone copies them. The JVM does both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from deltaic.commands.definitions.cloned_definition import CloneSource, cloned_definition
+from deltaic.commands.definitions.copied_clustering import copied_clustering
+from deltaic.commands.definitions.definition import plan_metadata_update
+from deltaic.commands.definitions.iceberg_files import require_iceberg_compatible_files
+from deltaic.commands.rows import RowSet, result_schema
+from deltaic.commands.shallow_clones import register_shallow_clone
+from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message
+from deltaic.commit.operations import Operation
+from deltaic.commit.plan import CommitPlan, Definition
+from deltaic.commit.ports import (
+    ClonedVersion,
+    CommitSummary,
+    OperationInfo,
+    TableAccess,
+    TableSnapshot,
+)
+from deltaic.commit.transaction import RetryPolicy, commit, with_user_metadata
+from deltaic.exceptions import error
+from deltaic.protocol.columns.iceberg_compat import newly_active
+from deltaic.protocol.features import is_append_only, require_writable
+from deltaic.protocol.properties import check_properties
+
+CLONE_SCHEMA = result_schema("cloneTable")
+
+#: The columns of the result, and the operation metrics that they show.
+_COLUMNS = {
+    "source_table_size": "sourceTableSize",
+    "source_num_of_files": "sourceNumOfFiles",
+    "num_removed_files": "numRemovedFiles",
+    "num_copied_files": "numCopiedFiles",
+    "removed_files_size": "removedFilesSize",
+    "copied_files_size": "copiedFilesSize",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CloneTable(Message):
+    """The arguments.
+
+    Attributes
+    ----------
+    source_name
+        The source as the history shows it.
+    replaces
+        Whether an existing table is replaced.
+    properties
+        Table properties of the clone; they take precedence over those of the source.
+    """
+
+    table: str
+    source: str
+    source_name: str
+    source_version: int
+    is_shallow: bool
+    replaces: bool
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CloneRequest(Message):
+    """A method of `DeltaTable` that clones the table, which the JVM runs as a statement.
+
+    Attributes
+    ----------
+    target
+        The path or the name of the clone.
+    version, timestamp
+        The version to clone, or the timestamp of it; the newest version if both are None.
+    """
+
+    target: str
+    is_path: bool
+    is_shallow: bool
+    replaces: bool
+    properties: Mapping[str, str]
+    version: str | None = None
+    timestamp: str | None = None
+
+
+def clone_table(
+    arguments: CloneTable, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
+) -> RowSet:
+    """Clone a version of a table.
+
+    A clone that replaces a table keeps the files that it has of the source already. If nothing
+    differs, nothing is committed.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a property is not valid.
+    TableStateError
+        If the table exists and is not to be replaced, or a file of the source does not exist.
+    ProtocolError
+        If this build cannot read the source, or write the clone.
+    ConcurrentModificationError
+        If another commit changed the clone concurrently.
+    """
+    table = arguments.table
+    current = tables.snapshot(table) if arguments.replaces else None
+    if current is not None:
+        require_writable(table, current.version, current.protocol, current.metadata)
+    source = tables.snapshot(arguments.source, arguments.source_version)
+    if source is None:
+        raise error("DELTAIC_NOT_A_TABLE", table=arguments.source)
+    definition = _definition(arguments, source, current, tables, clock_ms())
+    version = ClonedVersion(arguments.source, source.version, arguments.is_shallow)
+    summary = _summary(arguments, definition, source, current)
+    prepared = tables.prepare_clone(with_user_metadata(summary, tables), version)
+    counts = prepared.summary().engine_metrics
+    if arguments.is_shallow and arguments.source != table:
+        # Before the commit: VACUUM of the source must never see a clone that it does not know.
+        register_shallow_clone(version.table, table, definition.metadata.id, tables, policy)
+    commit(prepared, tables, policy, clock_ms)
+    return RowSet(
+        CLONE_SCHEMA, [{column: counts.get(metric, 0) for column, metric in _COLUMNS.items()}]
+    )
+
+
+def _definition(
+    arguments: CloneTable,
+    source: TableSnapshot,
+    current: TableSnapshot | None,
+    tables: TableAccess,
+    now_ms: int,
+) -> Definition:
+    table = arguments.table
+    checked = check_properties(
+        table, arguments.properties, any_name=tables.allows_unknown_properties()
+    )
+    definition = cloned_definition(CloneSource(table, source, current, checked), now_ms)
+    require_writable(table, source.version, definition.protocol, definition.metadata)
+    enabled = newly_active(definition.metadata.configuration, source.metadata.configuration)
+    if enabled is not None:
+        require_iceberg_compatible_files(
+            arguments.source, enabled, source, definition.metadata, tables
+        )
+    return definition
+
+
+def _summary(
+    arguments: CloneTable,
+    definition: Definition,
+    source: TableSnapshot,
+    current: TableSnapshot | None,
+) -> CommitSummary:
+    domains = copied_clustering(
+        definition, source.domains, {} if current is None else current.domains
+    )
+    if current is None:
+        plan = CommitPlan(definition, changes_protocol=True, changes_metadata=True, domains=domains)
+    else:
+        plan = replace(
+            plan_metadata_update(definition, current),
+            domains=domains,
+            was_append_only=is_append_only(current.protocol, current.metadata),
+        )
+    return CommitSummary(
+        table=arguments.table,
+        read_version=-1 if current is None else current.version,
+        operation=OperationInfo(
+            Operation.CLONE,
+            {
+                "source": arguments.source_name,
+                "sourceVersion": str(source.version),
+                "isShallow": "true" if arguments.is_shallow else "false",
+            },
+        ),
+        plan=plan,
+        is_blind_append=False,
+        reads_whole_table=current is not None,
+    )
