@@ -10,7 +10,7 @@ from bench.engines import ENGINES, FLOOR, SUBJECT, VARIANT
 from bench.markdown import amount, details, duration, ratio, table
 from bench.raw_results import NewestResult, Run, move_superseded, newest_results, read_runs
 from bench.scenarios import BY_NAME
-from bench.scenarios.scenario import Target
+from bench.scenarios.scenario import OWN_BASELINE, Target
 from bench.scenarios.tpc_queries import TpcQueries
 from bench.summary import MeasureSummary, metric_medians, summarize
 
@@ -46,6 +46,7 @@ _LABELS = {
     "delta": "delta-spark",
     "delta-tuned": "delta-spark, tuned",
     FLOOR: "plain Parquet",
+    OWN_BASELINE: "its baseline",
 }
 _HEADER = tuple(_LABELS[name] for name in ENGINES)
 _PLANNING = "plan"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench.runner import Sample, ScenarioResult
-from bench.scenarios.scenario import Measure, Target
+from bench.scenarios.scenario import OWN_BASELINE, Measure, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,13 @@ class MeasureSummary:
         if subject not in self.seconds:
             return {}
         own_s = self.seconds[subject].median
+        others_s = {engine: spread.median for engine, spread in self.seconds.items()}
+        if subject in self.over_baseline:
+            others_s[OWN_BASELINE] = own_s / self.over_baseline[subject].median
         return {
-            target: own_s <= target.times * self.seconds[target.engine].median + target.free_s
+            target: own_s <= target.times * others_s[target.engine] + target.free_s
             for target in self.measure.targets
-            if target.engine in self.seconds
+            if target.engine in others_s
         }
 
 

@@ -9,15 +9,19 @@ from typing import ClassVar
 from bench.lab import Answer, Lab
 from bench.settings import Settings
 
+#: Stands for the measure's own baseline where a target names an engine.
+OWN_BASELINE = "baseline"
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The maximum of Deltaic's seconds, relative to another engine's in the same run.
+    """The maximum of Deltaic's seconds, relative to another time of the same run.
 
     Attributes
     ----------
     engine
-        The other engine; a run without it does not check the target.
+        The engine whose time it is; a run without it does not check the target. `OWN_BASELINE` is
+        Deltaic's own time of the measure's baseline.
     times
         The maximum ratio to the other engine's seconds.
     free_s
