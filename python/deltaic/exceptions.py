@@ -189,18 +189,6 @@ def error(condition: str, **parameters: object) -> DeltaError:
     return error_class(condition)(condition, strings)
 
 
-def unsupported_command(command: str) -> DeltaError:
-    """Return the error of a command that is not supported, with advice on what to use instead.
-
-    Parameters
-    ----------
-    command
-        A key of ``unsupported-commands.json``.
-    """
-    instead = load_json("unsupported-commands.json")[command]
-    return error("DELTAIC_UNSUPPORTED_COMMAND", command=command, instead=instead)
-
-
 def error_class(condition: str) -> type[DeltaError]:
     """Return the class of a condition's errors, which its ``pythonClass`` names.
 

@@ -1,7 +1,6 @@
 """The methods of `DeltaTable` that clone the table.
 
-In the examples, `path` is a table of one file with the ids 0 to 9, and `clone` a path without a
-table.
+In the examples, `path` is a table of one file with the ids 0 to 9.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class TableClones(TableDefinition):
         Examples
         --------
         >>> table = DeltaTable.forPath(spark, path)
-        >>> copy = table.clone(clone, isShallow=True)
+        >>> copy = table.clone(path + "-clone", isShallow=True)
         >>> copy.delete("id > 2")
         >>> table.toDF().count(), copy.toDF().count()
         (10, 3)
@@ -115,7 +114,7 @@ class TableClones(TableDefinition):
         --------
         >>> table = DeltaTable.forPath(spark, path)
         >>> table.delete("id > 2")
-        >>> table.cloneAtVersion(0, clone).toDF().count()
+        >>> table.cloneAtVersion(0, path + "-clone").toDF().count()
         10
         """
         require_whole_number("version", version, "it is a whole number from 0 on", minimum=0)
@@ -159,7 +158,14 @@ class TableClones(TableDefinition):
         Raises
         ------
         InvalidArgumentError, TableStateError, ConcurrentModificationError
-            As for `clone`; also if the timestamp is not between those of two versions.
+            As for `clone`; also if the timestamp is before the first version or after the last.
+
+        Examples
+        --------
+        >>> table = DeltaTable.forPath(spark, path)
+        >>> created = table.history(1).first().timestamp
+        >>> table.cloneAtTimestamp(str(created), path + "-clone").toDF().count()
+        10
         """
         require_string("timestamp", timestamp)
         return self._clone(

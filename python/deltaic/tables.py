@@ -24,10 +24,10 @@ from deltaic.merge import DeltaMergeBuilder
 from deltaic.optimize import DeltaOptimizeBuilder, TableRewrites
 from deltaic.spark.dataframe_columns import DataFrameColumns
 from deltaic.table_clone import TableClones
+from deltaic.table_conversion import TableConversion
 from deltaic.table_definition import session_api
 from deltaic.table_maintenance import TableMaintenance
 from deltaic.table_restore import TableRestore
-from deltaic.unsupported import UnsupportedCommands
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-class DeltaTable(TableMaintenance, TableRewrites, TableRestore, TableClones, UnsupportedCommands):
+class DeltaTable(TableMaintenance, TableRewrites, TableRestore, TableClones, TableConversion):
     """A Delta table. `forPath` and `forName` return one.
 
     Names and signatures are those of delta-spark.

@@ -248,7 +248,7 @@ def test_errors_are_of_pysparks_classes_before_there_is_a_session() -> None:
         "import deltaic, sys\n"
         "assert 'py4j' not in sys.modules\n"
         "from pyspark.errors import AnalysisException\n"
-        "try: deltaic.DeltaTable.convertToDelta(None, 'parquet.`/data`')\n"
+        "try: raise deltaic.exceptions.error('DELTAIC_SCHEMA_MISSING', table='t')\n"
         "except AnalysisException as e: print(type(e).__name__)\n"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -21,6 +21,7 @@ from deltaic.commands.alter.replace_columns import ReplaceColumns
 from deltaic.commands.alter.sync_identity import ExtremeValue, SyncIdentity
 from deltaic.commands.alter.table_properties import AlterProperties
 from deltaic.commands.clone import CloneRequest, CloneTable
+from deltaic.commands.convert import ConvertToDelta
 from deltaic.commands.definitions.create_statement import (
     CreateTable,
     LikeTable,
@@ -34,6 +35,7 @@ from deltaic.commands.restore import Restore
 from deltaic.commands.rows import RowSet
 from deltaic.commands.vacuum import Vacuum, VacuumResult
 from deltaic.commit.message import Message, codecs
+from deltaic.commit.parquet_source import ParquetRequest, ParquetSummary
 from deltaic.commit.plan import CommitPlan, Definition, PreviousVersion
 from deltaic.commit.ports import (
     CommitRecord,
@@ -67,6 +69,7 @@ ARGUMENTS: tuple[type[Message], ...] = (
     AlterProperties,
     ClusterBy,
     ColumnChange,
+    ConvertToDelta,
     CreateTable,
     DescribeDetail,
     DescribeHistory,
@@ -104,6 +107,8 @@ RECORDS: tuple[type[Message], ...] = (
     IncompatibleFile,
     MaintenanceState,
     OperationInfo,
+    ParquetRequest,
+    ParquetSummary,
     PrefetchedState,
     PreviousVersion,
     RowSet,

@@ -183,6 +183,11 @@ SETTINGS: dict[str, Shown] = {
     ),
     "commitInfo.userMetadata": Shown("tests/spark/write/test_session_options.py"),
     "constraints.assumesDropIfExists.enabled": Shown("tests/spark/write/test_constraints.py"),
+    "convert.distributed.minDirectories": Shown("tests/spark/convert/test_cluster.py"),
+    "convert.partitionValues.ignoreCastFailure": Shown("tests/spark/convert/test_partitions.py"),
+    "convert.useCatalogPartitions": Shown("tests/spark/convert/test_catalog.py"),
+    "convert.useCatalogSchema": Shown("tests/spark/convert/test_catalog.py"),
+    "convert.useMetadataLog": Shown("tests/spark/convert/test_convert.py"),
     "createEmptySchemaTable.enabled": Shown("tests/peers/test_columnless_tables.py"),
     "deletionVectors.maxInlineBytes": Shown("tests/spark/write/test_written_files.py"),
     "deletionVectors.maxDeletedRowsRatio": Shown(

@@ -21,6 +21,7 @@ from deltaic.commands.alter.replace_columns import ReplaceColumns, replace_colum
 from deltaic.commands.alter.sync_identity import SyncIdentity, sync_identity
 from deltaic.commands.alter.table_properties import AlterProperties, alter_properties
 from deltaic.commands.clone import CloneTable, clone_table
+from deltaic.commands.convert import ConvertToDelta, convert_to_delta
 from deltaic.commands.definitions.create_statement import CreateTable
 from deltaic.commands.definitions.create_table import create_table
 from deltaic.commands.detail import DescribeDetail, detail
@@ -100,6 +101,13 @@ def _describe_history(arguments: DescribeHistory, tables: TableAccess) -> RowSet
     return history(arguments.table, tables, arguments.limit)
 
 
+def _convert_to_delta(
+    arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
+) -> dict[str, Any]:
+    record = ConvertToDelta.from_json(arguments)
+    return convert_to_delta(record, tables, policy, clock_ms).to_json()
+
+
 def _restore(
     arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> dict[str, Any]:
@@ -121,6 +129,7 @@ _COMMANDS: Mapping[str, _Command] = {
     "alterProperties": _commits(AlterProperties, alter_properties),
     "cloneTable": _clone_table,
     "clusterBy": _commits(ClusterBy, cluster_by),
+    "convertToDelta": _convert_to_delta,
     "createTable": _commits(CreateTable, create_table),
     "describeDetail": _describes(DescribeDetail, _describe_detail),
     "describeHistory": _describes(DescribeHistory, _describe_history),

@@ -143,6 +143,7 @@ _BY_OPERATION: Mapping[Operation, Mapping[str, _Source]] = {
         "numRemovedFiles": _files(lambda f: f.num_removed),
         "executionTimeMs": _engine("executionTimeMs"),
     },
+    Operation.CONVERT: {"numConvertedFiles": _files(lambda f: f.num_added)},
     Operation.RESTORE: {
         name: _engine(name)
         for name in (

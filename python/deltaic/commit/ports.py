@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from deltaic.commit.isolation import Isolation
 from deltaic.commit.message import Message, json_name
 from deltaic.commit.operations import Operation
+from deltaic.commit.parquet_source import ParquetFiles, ParquetRequest
 from deltaic.commit.plan import CommitPlan, PreviousVersion
 from deltaic.commit.unused_files import UnusedFiles, VacuumRequest, VacuumSettings
 from deltaic.protocol import actions, row_tracking
@@ -375,6 +376,20 @@ class TableAccess(Protocol):
         TableStateError
             If the version cannot be read, or a file that is to be copied does not exist.
         """
+
+    def read_parquet(self, table: str, request: ParquetRequest) -> ParquetFiles:
+        """List the Parquet files in a table's folder and read their footers.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the files do not have the columns of one table.
+        TableStateError
+            If there are no files, or one of them is no Parquet file.
+        """
+
+    def prepare_conversion(self, summary: CommitSummary, files: ParquetFiles) -> PreparedCommit:
+        """Prepare a commit that creates a table of the files."""
 
     def version_at(self, table: str, timestamp: str) -> int:
         """Return the newest version that was committed at or before a timestamp.

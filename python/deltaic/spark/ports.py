@@ -9,6 +9,7 @@ from typing import Any
 
 from deltaic._version import __version__
 from deltaic.commit.isolation import Isolation, session_isolation
+from deltaic.commit.parquet_source import ParquetFiles, ParquetRequest
 from deltaic.commit.ports import (
     ClonedVersion,
     CommitRecord,
@@ -26,6 +27,7 @@ from deltaic.exceptions import DeltaError, error
 from deltaic.protocol.actions import Metadata
 from deltaic.spark.errors import jvm_errors
 from deltaic.spark.maintenance import JvmMaintenance
+from deltaic.spark.parquet_files import JvmParquetFiles
 from deltaic.spark.prefetched_state import PrefetchedState, SessionState
 from deltaic.spark.unused_files import JvmUnusedFiles
 
@@ -166,6 +168,17 @@ class JvmTableAccess:
                 summary.json(),
             )
         return JvmPreparedCommit(prepared)
+
+    def read_parquet(self, table: str, request: ParquetRequest) -> ParquetFiles:
+        """List the Parquet files in a table's folder and read their footers."""
+        with jvm_errors():
+            return JvmParquetFiles(self._api.readParquet(self._session, table, request.json()))
+
+    def prepare_conversion(self, summary: CommitSummary, files: ParquetFiles) -> PreparedCommit:
+        """Prepare a commit that creates a table of the files."""
+        if not isinstance(files, JvmParquetFiles):
+            raise TypeError(f"not files of the JVM: {files!r}")
+        return JvmPreparedCommit(files.prepare(summary.json()))
 
     def version_at(self, table: str, timestamp: str) -> int:
         """Return the newest version that was committed at or before a timestamp."""

@@ -69,6 +69,14 @@ class ResolvedTable:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class ResolvedPath:
+    """A table at a path; the name is None if the catalog does not have it."""
+
+    path: str
+    name: str | None
+
+
 class SessionApi:
     """Deltaic in one session; registers the committer if necessary.
 
@@ -149,6 +157,12 @@ class SessionApi:
             return DataFrame(
                 self._api.vacuum(self._session, path, json.dumps(arguments)), self._spark
             )
+
+    def convert_to_delta(self, identifier: str, partitioning: str | None) -> ResolvedPath:
+        """Run CONVERT TO DELTA; return the path of the table, and its name in the catalog."""
+        with jvm_errors():
+            body = json.loads(self._api.convertToDelta(self._session, identifier, partitioning))
+        return ResolvedPath(body["path"], body["name"])
 
     def create_table(self, definition: Mapping[str, Any]) -> None:
         """Create or replace a table, as a builder defines it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,14 +19,8 @@ STATEMENTS = {
     "REORG TABLE {t} APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))": (
         "REORG ... UPGRADE UNIFORM"
     ),
-    "CONVERT TO DELTA parquet.`{path}` NO STATISTICS PARTITIONED BY (p INT)": "CONVERT TO DELTA",
-    "/* why */ CONVERT -- not\n TO DELTA parquet.`{path}`": "CONVERT TO DELTA",
-}
-
-METHODS: dict[str, tuple[str, Callable[[DeltaTable, SparkSession], object]]] = {
-    "convertToDelta": (
-        "CONVERT TO DELTA",
-        lambda _, spark: DeltaTable.convertToDelta(spark, "parquet.`/data`", "p INT"),
+    "/* why */ REORG TABLE -- not\n {t} APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))": (
+        "REORG ... UPGRADE UNIFORM"
     ),
 }
 
@@ -48,16 +41,6 @@ def test_statement_is_refused_by_name(spark: SparkSession, table: str, statement
     with pytest.raises(AnalysisException) as raised:
         spark.sql(statement.format(t=f"delta.`{table}`", path=table))
     require_refusal(raised, STATEMENTS[statement])
-    assert log.versions(table) == [0]
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_method_is_refused_by_name(spark: SparkSession, table: str, method: str) -> None:
-    build_table(spark, table, "id INT, v INT", [[(1, 1)]], deletion_vectors=False)
-    command, call = METHODS[method]
-    with pytest.raises(AnalysisException) as raised:
-        call(DeltaTable.forPath(spark, table), spark)
-    require_refusal(raised, command)
     assert log.versions(table) == [0]
 
 

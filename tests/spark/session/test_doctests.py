@@ -16,7 +16,6 @@ from deltaic.tables import (
     DeltaTableBuilder,
     IdentityGenerator,
 )
-from deltaic.unsupported import UnsupportedCommands
 from tests.support.maintenance import await_maintenance
 
 if TYPE_CHECKING:
@@ -30,14 +29,9 @@ PUBLIC = (
     IdentityGenerator,
 )
 
-#: The public classes and those that they inherit from. An unsupported command has no example.
+#: The public classes and those that they inherit from.
 CLASSES: tuple[type, ...] = tuple(
-    dict.fromkeys(
-        base
-        for public in PUBLIC
-        for base in public.__mro__
-        if base not in (object, UnsupportedCommands)
-    )
+    dict.fromkeys(base for public in PUBLIC for base in public.__mro__ if base is not object)
 )
 EXAMPLES: dict[type, list[doctest.DocTest]] = {
     found: [e for e in doctest.DocTestFinder().find(found) if e.examples] for found in CLASSES

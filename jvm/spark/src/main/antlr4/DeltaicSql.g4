@@ -23,12 +23,7 @@ statement
     | GENERATE manifest=name FOR TABLE table=name                  # generate
     | VACUUM target vacuumOption*                              # vacuum
     | definition=cloneHeader (SHALLOW | DEEP)? CLONE source=name (FOR? asOf)? clauses=rest?  # cloneTable
-    | unsupported                                              # unsupportedCommand
-    ;
-
-/** Statements of delta-spark that are refused by name. None of them is one of Spark's. */
-unsupported
-    : CONVERT TO DELTA rest
+    | CONVERT TO DELTA source=name noStatistics? (PARTITIONED BY '(' partitioning=query ')')?  # convert
     ;
 
 /** The table that becomes a clone. */
@@ -36,6 +31,8 @@ cloneHeader
     : CREATE TABLE (IF NOT EXISTS)? name
     | (CREATE OR)? REPLACE TABLE name
     ;
+
+noStatistics: NO STATISTICS;
 
 vacuumOption
     : LITE
@@ -88,6 +85,7 @@ part
     | APPLY | BY | FULL | PURGE | UPGRADE | WHERE | ZORDER
     | AS | FOR | OF | SYSTEM_TIME | SYSTEM_VERSION | TIMESTAMP | VERSION
     | DRY | HOURS | INVENTORY | LITE | RETAIN | RUN | USING
+    | NO | PARTITIONED | STATISTICS
     ;
 
 ALTER: 'ALTER';
@@ -118,10 +116,12 @@ IF: 'IF';
 INVENTORY: 'INVENTORY';
 LIMIT: 'LIMIT';
 LITE: 'LITE';
+NO: 'NO';
 NOT: 'NOT';
 OF: 'OF';
 OPTIMIZE: 'OPTIMIZE';
 OR: 'OR';
+PARTITIONED: 'PARTITIONED';
 PURGE: 'PURGE';
 REORG: 'REORG';
 REPLACE: 'REPLACE';
@@ -129,6 +129,7 @@ RESTORE: 'RESTORE';
 RETAIN: 'RETAIN';
 RUN: 'RUN';
 SHALLOW: 'SHALLOW';
+STATISTICS: 'STATISTICS';
 SYNC: 'SYNC';
 SYSTEM_TIME: 'SYSTEM_TIME';
 SYSTEM_VERSION: 'SYSTEM_VERSION';

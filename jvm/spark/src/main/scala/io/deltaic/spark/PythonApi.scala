@@ -33,6 +33,7 @@ import io.deltaic.spark.commit.{
   PrefetchedState,
   PreparedCommit
 }
+import io.deltaic.spark.convert.{Conversion, ConversionTarget}
 import io.deltaic.spark.optimize.{AutoCompaction, OptimizeRequest, PurgeRequest}
 import io.deltaic.spark.restore.TableRestore
 import io.deltaic.spark.scan.files.SnapshotFiles
@@ -40,6 +41,7 @@ import io.deltaic.spark.schema.TableSchema
 import io.deltaic.spark.sql.command.{
   CloneRequest,
   CloneTable,
+  ConvertCommand,
   RewriteTable,
   TableAtPath,
   TableToDescribe,
@@ -154,6 +156,33 @@ object PythonApi {
     val clone = CloneRequest.of(spark, Json.parse(request))
     SessionInternals.run(spark, CloneTable.of(TableAtPath(path), clone))
     ()
+  }
+
+  /** The Parquet files that become the table at a path, by a `ParquetRequest`; see [[Conversion]]. */
+  def readParquet(spark: SparkSession, path: String, requestJson: String): Conversion =
+    Conversion.read(spark, TableLocation.log(spark, path), Json.parse(requestJson))
+
+  /**
+   * Runs CONVERT TO DELTA.
+   *
+   * @param identifier as in the statement
+   * @param partitioning the partition columns as DDL or JSON; null if they are not stated
+   * @return the path, and the full name of a table of the catalog
+   */
+  def convertToDelta(spark: SparkSession, identifier: String, partitioning: String): String = {
+    val parser = spark.sessionState.sqlParser
+    val name = parser.parseMultipartIdentifier(identifier)
+    val columns = Option(partitioning).map {
+      case json if json.trim.startsWith("{") => DataType.fromJson(json).asInstanceOf[StructType]
+      case ddl => parser.parseTableSchema(ddl)
+    }
+    JobInternals.calledAs(spark, "DeltaTable.convertToDelta") {
+      val command = ConvertCommand.of(name, columns, collectsStatistics = true)
+      SessionInternals.run(spark, command)
+    }
+    val target = ConversionTarget.of(spark, name)
+    val path = TableLocation.log(spark, target.location).table.toString
+    Json.obj("path" -> path, "name" -> target.name).toString
   }
 
   /** Writes the symlink manifests of a table. */

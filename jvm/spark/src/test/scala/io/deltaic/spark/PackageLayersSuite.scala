@@ -32,6 +32,7 @@ class PackageLayersSuite
           "catalog.target",
           "restore",
           "clone",
+          "convert",
           "stream",
           "sql.command",
           "sql.analysis",

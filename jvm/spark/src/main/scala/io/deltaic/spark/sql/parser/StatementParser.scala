@@ -1,7 +1,5 @@
 package io.deltaic.spark.sql.parser
 
-import java.util.Locale
-
 import scala.jdk.CollectionConverters._
 
 import org.antlr.v4.runtime.misc.{Interval, ParseCancellationException}
@@ -32,6 +30,7 @@ import io.deltaic.spark.sql.analysis.TableChanges
 import io.deltaic.spark.sql.command.{
   CloneTable,
   CommandInPython,
+  ConvertCommand,
   DescribeCommand,
   DropFeatureCommand,
   RewriteTable,
@@ -164,6 +163,13 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
       CloneTable.of(table(statement.source, "CLONE"), request)
     }
 
+    override def visitConvert(statement: ConvertContext): LogicalPlan =
+      ConvertCommand.of(
+        parts(statement.source),
+        Option(statement.partitioning).map(columns => spark.parseTableSchema(text(columns))),
+        collectsStatistics = statement.noStatistics == null
+      )
+
     override def visitReorganizeTable(statement: ReorganizeTableContext): LogicalPlan = {
       if (statement.UPGRADE != null)
         throw UnsupportedOperation.command("REORG ... UPGRADE UNIFORM")
@@ -173,14 +179,6 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
         else if (statement.APPLY == null) s"there is no APPLY (PURGE) after $table"
         else s"APPLY ${text(statement.applied)} is not supported for $table"
       throw DeltaicException("DELTAIC_REORG_INVALID", Map("reason" -> reason))
-    }
-
-    override def visitUnsupportedCommand(statement: UnsupportedCommandContext): LogicalPlan = {
-      val words = statement.unsupported
-      val command =
-        if (words.CONVERT != null) "CONVERT TO DELTA"
-        else words.start.getText.toUpperCase(Locale.ROOT)
-      throw UnsupportedOperation.command(command)
     }
 
     private def described(target: TargetContext, command: String): LogicalPlan =

@@ -14,7 +14,7 @@ import org.apache.parquet.column.ColumnDescriptor
 import org.apache.parquet.column.statistics.Statistics
 import org.apache.parquet.hadoop.metadata.{ColumnChunkMetaData, ParquetMetadata}
 import org.apache.parquet.io.api.Binary
-import org.apache.parquet.schema.{GroupType, MessageType}
+import org.apache.parquet.schema.{GroupType, MessageType, PrimitiveType}
 import org.apache.spark.sql.deltaic.SchemaInternals
 import org.apache.spark.sql.types._
 
@@ -25,16 +25,20 @@ import org.apache.spark.sql.types._
  * The rule: a bound that cannot be exact is left out, never guessed. The footer in memory has the
  * complete smallest and largest value of each column chunk, so strings are truncated only here.
  */
-private[write] object FileStatistics {
+private[spark] object FileStatistics {
 
   /** The `stats` of the file's `add` action. */
-  def json(footer: ParquetMetadata, columns: StatisticsColumns): String = {
+  def json(
+      footer: ParquetMetadata,
+      columns: StatisticsColumns,
+      values: FooterValues = FooterValues.OfOurWriter
+  ): String = {
     val chunks = chunksByColumn(footer)
     val numRecords = footer.getBlocks.asScala.map(_.getRowCount).sum
     val schema = footer.getFileMetaData.getSchema
     val statistics = columns.leaves.map { leaf =>
       if (VoidColumns.isVoid(leaf.dataType)) ofVoid(numRecords)
-      else ofLeaf(leaf, schema, chunks, columns.stringPrefixLength)
+      else ofLeaf(leaf, schema, chunks, columns.stringPrefixLength, values)
     }
     val out = new StringWriter(256)
     val generator = jsonFactory.createGenerator(out)
@@ -70,13 +74,24 @@ private[write] object FileStatistics {
       leaf: StatisticsLeaf,
       schema: MessageType,
       chunksOf: Map[Seq[String], Seq[ColumnChunkMetaData]],
-      prefixLength: Int
+      prefixLength: Int,
+      values: FooterValues
   ): LeafStatistics = {
     val descriptor = firstColumn(schema, leaf.path)
     val chunks = descriptor.flatMap(column => chunksOf.get(column.getPath.toSeq)).getOrElse(Nil)
     val nulls = descriptor.flatMap(nullCount(leaf, schema, _, chunks))
-    val (min, max) =
-      if (hasBounds(leaf.dataType)) bounds(leaf.dataType, chunks, prefixLength) else (None, None)
+    def bound(column: PrimitiveType, value: Any, isMin: Boolean): Option[Scalar] =
+      values.bound(leaf.dataType, column, value, isMin)
+        .flatMap(boundOf(leaf.dataType, _, isMin, prefixLength))
+    val bounds =
+      for {
+        column <- descriptor.map(_.getPrimitiveType) if hasBounds(leaf.dataType)
+        merged <- mergedStatistics(chunks)
+      } yield (
+        bound(column, merged.genericGetMin, isMin = true),
+        bound(column, merged.genericGetMax, isMin = false)
+      )
+    val (min, max) = bounds.getOrElse((None, None))
     LeafStatistics(min, max, nulls.map(n => Scalar(n.toString, quoted = false)))
   }
 
@@ -139,19 +154,6 @@ private[write] object FileStatistics {
     case _ => false
   }
 
-  private def bounds(
-      dataType: DataType,
-      chunks: Seq[ColumnChunkMetaData],
-      prefixLength: Int
-  ): (Option[Scalar], Option[Scalar]) = mergedStatistics(chunks) match {
-    case None => (None, None)
-    case Some(merged) =>
-      (
-        bound(dataType, merged.genericGetMin, isMin = true, prefixLength),
-        bound(dataType, merged.genericGetMax, isMin = false, prefixLength)
-      )
-  }
-
   /**
    * The statistics over all row groups; none if all values are null or the statistics of a row group are
    * missing.
@@ -171,7 +173,7 @@ private[write] object FileStatistics {
     }
   }
 
-  private def bound(
+  private def boundOf(
       dataType: DataType,
       value: Any,
       isMin: Boolean,

@@ -9,13 +9,13 @@ import io.deltaic.spark.schema.TypeChange
 /**
  * A node of the statistics' JSON, which mirrors the data schema (Protocol § Per-file Statistics).
  */
-private[write] sealed trait StatisticsNode extends Serializable {
+private[spark] sealed trait StatisticsNode extends Serializable {
 
   /** The column's name in the data file. */
   def name: String
 }
 
-private[write] final case class StatisticsGroup(name: String, children: Seq[StatisticsNode])
+private[spark] final case class StatisticsGroup(name: String, children: Seq[StatisticsNode])
     extends StatisticsNode
 
 /**
@@ -25,7 +25,7 @@ private[write] final case class StatisticsGroup(name: String, children: Seq[Stat
  * @param ordinal the position among the leaves of one [[StatisticsColumns]]
  * @param mayHoldFloats whether it is a column of doubles and older files hold floats (Protocol § Type Widening)
  */
-private[write] final case class StatisticsLeaf(
+private[spark] final case class StatisticsLeaf(
     name: String,
     ordinal: Int,
     path: Seq[String],
@@ -34,7 +34,7 @@ private[write] final case class StatisticsLeaf(
 ) extends StatisticsNode
 
 /** The columns with statistics, and the length of string prefixes in them. */
-private[write] final case class StatisticsColumns(
+private[spark] final case class StatisticsColumns(
     roots: Seq[StatisticsNode],
     stringPrefixLength: Int
 ) {
@@ -48,7 +48,7 @@ private[write] final case class StatisticsColumns(
   }
 }
 
-private[write] object StatisticsColumns {
+private[spark] object StatisticsColumns {
   val NumIndexedColumns = "delta.dataSkippingNumIndexedCols"
   val NamedColumns = "delta.dataSkippingStatsColumns"
   val StringPrefixLength = "delta.dataSkippingStringPrefixLength"
