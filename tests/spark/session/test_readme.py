@@ -67,3 +67,10 @@ def test_upsert_example_merges_each_batch_once(tmp_path: Path) -> None:
     script = str(ROOT / "examples" / "streaming_upsert.py")
     printed = run_as_user([sys.executable, script, str(tmp_path)], tmp_path)
     assert "newest: [(0, 3), (1, 100), (2, 5), (7, 70)]" in printed
+
+
+def test_totals_example_merges_a_batch_that_runs_again_once(tmp_path: Path) -> None:
+    script = str(ROOT / "examples" / "streaming_totals.py")
+    printed = run_as_user([sys.executable, script, str(tmp_path)], tmp_path)
+    assert "counts: [('apple', 1), ('fig', 1), ('pear', 3)]" in printed
+    assert "totals: [('apple', 2), ('fig', 5), ('pear', 14)]" in printed
