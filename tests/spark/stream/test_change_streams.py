@@ -251,6 +251,37 @@ def test_files_of_appends_are_divided_into_batches(
         assert sum(found, Counter()) == feed(spark, table, 0)
 
 
+@pytest.mark.parametrize("vectors", [True, False], ids=["vectors", "files"])
+@pytest.mark.parametrize("limit", [{"maxFilesPerTrigger": 1}, {"maxBytesPerTrigger": "1b"}])
+def test_changes_of_several_files_of_a_commit_are_in_one_batch(
+    spark: SparkSession, table: str, tmp_path: Path, limit: dict[str, Any], vectors: bool
+) -> None:
+    properties = {"delta.enableChangeDataFeed": "true"}
+    files = [[(10 * f + n, f) for n in range(9)] for f in range(4)]
+    build_table(
+        spark, table, "id INT, f INT", files, properties=properties, deletion_vectors=vectors,
+        partition_by=["f"],
+    )  # fmt: skip
+    append_file(spark, table, "id INT, f INT", [(100 + f, f) for f in range(4)])
+    name = f"delta.`{table}`"
+    spark.sql(f"DELETE FROM {name} WHERE id % 10 = 1")
+    spark.sql(f"UPDATE {name} SET id = id + 1000 WHERE id % 10 = 2")
+    spark.sql(
+        f"MERGE INTO {name} t USING (SELECT explode(sequence(0, 39)) AS k) s ON t.id = k"
+        " WHEN MATCHED AND id % 10 = 3 THEN DELETE WHEN MATCHED THEN UPDATE SET id = id + 2000"
+        " WHEN NOT MATCHED THEN INSERT (id, f) VALUES (k + 3000, k % 4)"
+    )
+    kind = "add" if vectors else "cdc"
+    for version in (2, 3, 4):
+        assert len(log.actions(table, version, kind)) >= 4
+    batches = read(of_changes(spark, table, startingVersion=0, **limit), tmp_path / "checkpoint")
+    versions = [{row[3] for row in batch} for batch in batches]
+    assert all(len(found) == 1 for found in versions)
+    order = [version for found in versions for version in found]
+    assert order == [0] * 4 + [1] * 4 + [2, 3, 4]
+    assert sum(batches, Counter()) == feed(spark, table, 0)
+
+
 def test_excluded_files_have_no_changes(spark: SparkSession, table: str, tmp_path: Path) -> None:
     paths = plain_commits(spark, table)
     df = of_changes(spark, table, startingVersion=0, excludeRegex=re.escape(paths[3]))

@@ -7,12 +7,14 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from deltaic.tables import DeltaTable
 from tests.support import log
+from tests.support.session_settings import session_settings
 from tests.support.streams import forget_batch, stream_of, write_stream
 from tests.support.table_builder import append_file, build_table, in_order
 
@@ -103,6 +105,33 @@ def test_progress_says_what_is_left_to_read(
     assert [int(found["numCommitsOutstanding"]) for found in metrics] == [2, 2, 2, 1, 0]
 
 
+@pytest.mark.parametrize("limit", [{"maxFilesPerTrigger": 1}, {"maxBytesPerTrigger": "1b"}])
+@pytest.mark.parametrize("options", [{}, {"readChangeFeed": "true"}])
+def test_progress_says_what_is_left_of_the_rows_that_a_stream_begins_with(
+    spark: SparkSession,
+    table: str,
+    tmp_path: Path,
+    checkpoint: Path,
+    options: dict[str, str],
+    limit: dict[str, Any],
+) -> None:
+    source = str(tmp_path / "source")
+    feed = {"delta.enableChangeDataFeed": "true"}
+    build_table(spark, source, "id INT", [[(1,)], [(2,)]], properties=feed)
+    append_file(spark, source, "id INT", [(3,)])
+    spark.sql(f"DELETE FROM delta.`{source}` WHERE id = 2")
+    df = stream_of(spark, source, **limit, **options)
+    append_file(spark, source, "id INT", [(4,)])
+    progress = write_stream(df.select("id"), table, checkpoint).recentProgress
+    metrics = [json.loads(batch.json)["sources"][0]["metrics"] for batch in progress]
+    assert len(metrics) == 3
+    total = sum(add["size"] for add in log.active_files(source))
+    assert [int(found["numFilesOutstanding"]) for found in metrics] == [2, 1, 0]
+    left = [int(found["numBytesOutstanding"]) for found in metrics]
+    assert total > left[0] > left[1] > left[2] == 0
+    assert [int(found["numCommitsOutstanding"]) for found in metrics] == [0, 0, 0]
+
+
 def test_files_that_are_left_are_not_counted_if_they_are_too_many(
     spark: SparkSession, table: str, tmp_path: Path, checkpoint: Path
 ) -> None:
@@ -179,6 +208,22 @@ def test_stream_creates_a_clustered_table(
     assert len(rows_of(spark, table)) == 4
 
 
+def test_stream_by_name_creates_a_clustered_table(
+    spark: SparkSession, source: str, checkpoint: Path
+) -> None:
+    writer = one_by_one(spark, source).writeStream.format("delta").clusterBy("v", "id")
+    writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+    try:
+        writer.toTable("clustered_by_stream").awaitTermination()
+        detail = DeltaTable.forName(spark, "clustered_by_stream").detail().first()
+        assert detail is not None
+        assert detail.clusteringColumns == ["v", "id"]
+        expected = [(1, "a"), (2, "b"), (3, "c"), (4, "a")]
+        assert rows_of(spark, "clustered_by_stream") == expected
+    finally:
+        spark.sql("DROP TABLE IF EXISTS clustered_by_stream")
+
+
 def test_complete_mode_replaces_all_rows(
     spark: SparkSession, source: str, table: str, checkpoint: Path
 ) -> None:
@@ -221,6 +266,24 @@ def test_new_columns_are_added_if_asked_to_and_else_refused(
     assert not log.files_in(table, ".parquet")
     write_stream(df, table, checkpoint, mergeSchema="true")
     assert rows_of(spark, table) == [(1, "a"), (2, "b"), (3, "c"), (4, "a")]
+
+
+def test_columns_are_widened_if_asked_to_where_the_table_allows_it(
+    spark: SparkSession, source: str, table: str, checkpoint: Path
+) -> None:
+    widening = "TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+    spark.sql(f"CREATE TABLE delta.`{table}` (id INT, v STRING) USING delta {widening}")
+    write_stream(stream_of(spark, source), table, checkpoint)
+    append_file(spark, source, "id INT, v STRING", [(5, "e")])
+    wider = stream_of(spark, source).selectExpr("id + 5000000000 AS id", "v")
+    with pytest.raises(PySparkException, match="CAST_OVERFLOW"):
+        write_stream(wider, table, checkpoint)
+    assert log.versions(table) == [0, 1]
+    write_stream(wider, table, checkpoint, mergeSchema="true")
+    assert dict(spark.read.format("delta").load(table).dtypes)["id"] == "bigint"
+    expected = [(1, "a"), (2, "b"), (3, "c"), (4, "a"), (5_000_000_005, "e")]
+    assert rows_of(spark, table) == in_order(expected)
+    assert log.versions(table) == [0, 1, 2]
 
 
 @pytest.mark.protocol("default-columns-5")
@@ -295,6 +358,37 @@ def test_options_of_writes_hold(
     assert [log.statistics(add)["numRecords"] for add in adds] == [1, 1, 1, 1]
     assert {add["dataChange"] for add in adds} == {False}
     assert log.commit_info(table)["userMetadata"] == "by a stream"
+
+
+@pytest.mark.parametrize(("codec", "suffix"), [("gzip", ".gz.parquet"), ("zstd", ".zstd.parquet")])
+def test_files_are_compressed_as_asked_for(
+    spark: SparkSession, source: str, table: str, checkpoint: Path, codec: str, suffix: str
+) -> None:
+    write_stream(one_by_one(spark, source), table, checkpoint, compression=codec)
+    names = log.files_in(table, ".parquet")
+    assert len(names) >= 3
+    assert all(name.endswith("-c000" + suffix) for name in names), names
+    for name in names:
+        column = pq.ParquetFile(Path(table, name)).metadata.row_group(0).column(0)
+        assert column.compression == codec.upper()
+    assert len(rows_of(spark, table)) == 4
+
+
+def test_optimized_write_has_no_effect_in_a_query_with_state(
+    spark: SparkSession, table: str, tmp_path: Path, checkpoint: Path
+) -> None:
+    """Spark disables adaptive execution there, which joins the partitions of a write."""
+    source = str(tmp_path / "ids")
+    spark.range(100).write.format("delta").save(source)
+    targets = {f"{table} {value}": value for value in ("false", "true")}
+    with session_settings(spark, {"spark.sql.shuffle.partitions": "3"}):
+        for target, value in targets.items():
+            counts = stream_of(spark, source).groupBy("id").count()
+            folder = checkpoint / value
+            write_stream(counts, target, folder, mode="complete", optimizeWrite=value)
+    assert [len(log.actions(target, 0, "add")) for target in targets] == [3, 3]
+    for target in targets:
+        assert rows_of(spark, target) == in_order((n, 1) for n in range(100))
 
 
 def test_optimized_write_makes_one_file_of_many_tasks(
