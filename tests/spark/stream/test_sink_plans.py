@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
 
 from tests.support import log
 from tests.support.executions import executed_plans
 from tests.support.plans import nodes_below
+from tests.support.session_settings import session_settings
 from tests.support.streams import stream_of, write_stream
-from tests.support.table_builder import append_file, build_table, rows_of
+from tests.support.table_builder import append_file, build_table, in_order, rows_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 #: Columns and properties of tables whose writes need different operators.
 TARGETS = {
@@ -26,6 +28,8 @@ TARGETS = {
         "id BIGINT, v STRING, d STRING DEFAULT 'x', i BIGINT GENERATED ALWAYS AS IDENTITY)"
         " USING delta TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
     ),
+    "constrained": "id BIGINT, v STRING, CONSTRAINT small CHECK (id < 10 AND v > '')) USING delta",
+    "clustered": "id BIGINT, v STRING) USING delta CLUSTER BY (v)",
     "partitions": "id BIGINT, v STRING) USING delta PARTITIONED BY (v)",
     "optimized": (
         "id BIGINT, v STRING) USING delta PARTITIONED BY (v)"
@@ -61,6 +65,40 @@ def test_plan_of_a_batch_is_that_of_a_batch_write(
     [written] = [plan for plan in map(operators, plans) if plan]
     assert operators(streamed) == written
     assert rows_of(spark, tables[0]) == rows_of(spark, tables[1])
+
+
+def above_the_aggregation(found: list[str]) -> list[str]:
+    """A stream computes an aggregate by other operators than a batch query, with its state."""
+    kinds = [found.split()[0] for found in found]
+    return found[: next(n for n, kind in enumerate(kinds) if "Aggregate" in kind)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_plan_of_a_batch_in_complete_mode_is_that_of_an_overwrite(
+    spark: SparkSession, tmp_path: Path, target: str
+) -> None:
+    source, tables = str(tmp_path / "source"), [str(tmp_path / name) for name in ("one", "two")]
+    build_table(spark, source, "id INT, v STRING", [[(1, "a"), (2, "b"), (3, "b")]])
+    for table in tables:
+        spark.sql(f"CREATE TABLE delta.`{table}` ({TARGETS[target]}")
+        spark.sql(f"INSERT INTO delta.`{table}` (id, v) VALUES (7, 'z')")
+
+    def newest(rows: DataFrame) -> DataFrame:
+        """The filter keeps the casts and computed columns apart from the aggregate."""
+        return rows.groupBy("v").agg(F.max("id").alias("id")).where("id > 0")
+
+    stream = newest(stream_of(spark, source))
+    query = write_stream(stream, tables[0], tmp_path / "checkpoint", mode="complete")
+    streamed = query._jsq.streamingQuery().lastExecution().executedPlan()
+    rows = newest(spark.read.format("delta").load(source)).write.format("delta").mode("overwrite")
+    # Spark disables adaptive execution in a query with state.
+    with session_settings(spark, {"spark.sql.adaptive.enabled": "false"}):
+        plans = executed_plans(spark, lambda: rows.save(tables[1]))
+    [written] = [plan for plan in map(operators, plans) if plan]
+    assert above_the_aggregation(operators(streamed)) == above_the_aggregation(written)
+    for table in tables:
+        found = spark.read.format("delta").load(table).selectExpr("id", "rtrim(v)").collect()
+        assert in_order(map(tuple, found)) == [(1, "a"), (3, "b")]
 
 
 CASTS: dict[str, tuple[str, str, str]] = {
