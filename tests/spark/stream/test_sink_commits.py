@@ -104,6 +104,107 @@ def test_two_queries_into_one_table_do_not_conflict(
     assert len(ids) == 2
 
 
+#: What happens beside a batch in complete mode that has counted 7 twice: the isolation level of
+#: the table, the statement, the error of the batch, and the rows that are left if it has none.
+BESIDE_OVERWRITE: dict[str, tuple[str, str, str | None, list[tuple[int, int]]]] = {
+    "INSERT": ("Serializable", "INSERT INTO {t} VALUES (9, 9)", "CONCURRENT_APPEND", []),
+    "INSERT that may be ordered after it": (
+        "WriteSerializable",
+        "INSERT INTO {t} VALUES (9, 9)",
+        None,
+        [(7, 2), (9, 9)],
+    ),
+    "INSERT that has read the table": (
+        "WriteSerializable",
+        "INSERT INTO {t} SELECT id + 1, n FROM {t}",
+        "CONCURRENT_APPEND",
+        [],
+    ),
+    "DELETE": ("Serializable", "DELETE FROM {t} WHERE id = 7", "CONCURRENT_DELETE_DELETE", []),
+    "UPDATE": ("Serializable", "UPDATE {t} SET n = 5", "CONCURRENT_DELETE_DELETE", []),
+    "overwrite": (
+        "Serializable",
+        "INSERT OVERWRITE {t} VALUES (9, 9)",
+        "CONCURRENT_DELETE_DELETE",
+        [],
+    ),
+    "OPTIMIZE": ("Serializable", "OPTIMIZE {t}", None, [(7, 2)]),
+}
+
+
+@pytest.mark.parametrize("vectors", [True, False], ids=["vectors", "no vectors"])
+@pytest.mark.parametrize("case", BESIDE_OVERWRITE)
+def test_overwrite_beside_a_statement_replaces_what_it_has_read_or_is_run_again(
+    spark: SparkSession, source: str, table: str, tmp_path: Path, case: str, vectors: bool
+) -> None:
+    level, text, problem, left = BESIDE_OVERWRITE[case]
+    properties = {"delta.isolationLevel": level}
+    rows: list[list[tuple[Any, ...]]] = [[(100, 0)], [(101, 0)]]
+    build_table(spark, table, SCHEMA, rows, properties=properties, deletion_vectors=vectors)
+    checkpoint = tmp_path / "checkpoint"
+    counts = stream_of(spark, source).groupBy("id").agg(F.count("*").cast("int").alias("n"))
+    write_stream(counts, table, checkpoint, mode="complete")
+    append_file(spark, table, SCHEMA, [(7, 100)])
+    append_file(spark, source, SCHEMA, [(7, 0)])
+    before = log.newest(table)
+
+    def race() -> None:
+        with committed_meanwhile(lambda: spark.sql(text.format(t=f"delta.`{table}`"))):
+            write_stream(counts, table, checkpoint, mode="complete")
+
+    if problem is None:
+        race()
+        assert rows_of(spark, table) == left
+        assert log.newest(table) == before + 2
+        append_file(spark, source, SCHEMA, [(8, 0)])
+        left = [(7, 2), (8, 1)]
+    else:
+        with pytest.raises(PySparkException, match=problem):
+            race()
+        assert log.newest(table) == before + 1
+        assert log.commit_info(table)["operation"] != "STREAMING UPDATE"
+        left = [(7, 2)]
+    write_stream(counts, table, checkpoint, mode="complete")
+    assert rows_of(spark, table) == left
+    batches = [log.actions(table, version, "txn") for version in log.versions(table)]
+    numbers = [txn["version"] for found in batches for txn in found]
+    assert numbers == list(range(len(numbers)))
+    assert last_batch(checkpoint) == numbers[-1]
+
+
+def test_two_queries_that_create_one_table_append_to_it(
+    spark: SparkSession, source: str, table: str, tmp_path: Path
+) -> None:
+    df = stream_of(spark, source)
+    with committed_meanwhile(lambda: write_stream(df, table, tmp_path / "one")):
+        write_stream(df, table, tmp_path / "two")
+    assert rows_of(spark, table) == [(7, 0), (7, 0)]
+    assert log.versions(table) == [0, 1]
+    assert log.actions(table, 1, "metaData") == []
+    append_file(spark, source, SCHEMA, [(8, 0)])
+    for name in ("one", "two"):
+        write_stream(df, table, tmp_path / name)
+    assert rows_of(spark, table) == [(7, 0), (7, 0), (8, 0), (8, 0)]
+    assert log.versions(table) == [0, 1, 2, 3]
+
+
+def test_overwrite_that_creates_a_table_does_not_replace_one_that_it_has_not_read(
+    spark: SparkSession, source: str, table: str, tmp_path: Path
+) -> None:
+    counts = stream_of(spark, source).groupBy("id").count()
+    with (
+        pytest.raises(PySparkException, match="DELTAIC_TABLE_CREATED_CONCURRENTLY"),
+        committed_meanwhile(lambda: write_stream(counts, table, tmp_path / "one", mode="complete")),
+    ):
+        write_stream(counts, table, tmp_path / "two", mode="complete")
+    assert log.versions(table) == [0]
+    write_stream(counts, table, tmp_path / "two", mode="complete")
+    assert rows_of(spark, table) == [(7, 1)]
+    assert log.versions(table) == [0, 1]
+    ids = {log.actions(table, version, "txn")[0]["appId"] for version in (0, 1)}
+    assert len(ids) == 2
+
+
 def test_batch_that_another_run_commits_meanwhile_is_written_once(
     spark: SparkSession, source: str, table: str, tmp_path: Path
 ) -> None:
