@@ -125,3 +125,38 @@ def test_each_engine_goes_on_with_the_changes_that_the_other_has_not_read(
     for batch in batches:
         kinds = Counter(row[1] for row in batch)
         assert kinds["update_preimage"] == kinds["update_postimage"]
+
+
+@pytest.mark.parametrize(("files", "stop_after"), [(2, 0), (1, 1), (2, 1), (2, 2), (2, 3)])
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+def test_each_engine_goes_on_within_the_rows_that_a_change_feed_begins_with(
+    spark: SparkSession,
+    delta_spark: SparkProcess,
+    table: str,
+    tmp_path: Path,
+    first: str,
+    files: int,
+    stop_after: int,
+) -> None:
+    def run(engine: str, stop_after: int | None) -> list[list[list[Any]]]:
+        arguments = {"path": table, "checkpoint": str(tmp_path / "checkpoint"), "files": files}
+        options = {"readChangeFeed": "true"}
+        arguments |= {"stop_after": stop_after, "options": options}
+        found = run_in_either(spark, delta_spark, engine, PROGRAM, **arguments)
+        return [[row[:3] for row in batch] for batch in found]
+
+    rows = [[(i,), (-i - 1,)] for i in range(5)]
+    build_table(spark, table, "id INT", rows, properties={"delta.enableChangeDataFeed": "true"})
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id < -2")
+    start = log.newest(table)
+    began = run(first, stop_after)
+    assert len(began) == stop_after
+    spark.sql(f"UPDATE delta.`{table}` SET id = id + 1000 WHERE id >= 3")
+    append_file(spark, table, "id INT", [(20,)])
+    went_on = run("theirs" if first == "ours" else "ours", None)
+    read = sorted(row for batch in [*began, *went_on] for row in batch)
+    later = changes(spark, table, startingVersion=start + 1).collect()
+    expected = [[id, "insert", start] for id in (-2, -1, 0, 1, 2, 3, 4)]
+    expected += [[row.id, row._change_type, row._commit_version] for row in later]
+    assert read == sorted(expected)
+    assert [batch for batch in run(first, None) if batch] == []

@@ -45,6 +45,7 @@ CHANGES = [
     ("ADD COLUMNS (n INT)", ["id", "w", "n"], (3, "c", 30)),
     ("DROP COLUMN w", ["id", "n"], (4, 40)),
     ("SET TBLPROPERTIES ('delta.appendOnly' = 'false')", ["id", "n"], (5, 50)),
+    ("ALTER COLUMN n TYPE BIGINT", ["id", "n"], (6, 60_000_000_000)),
 ]
 
 
@@ -68,6 +69,7 @@ def test_engines_take_turns_at_each_start(
     }  # fmt: skip
 
     properties = {"delta.columnMapping.mode": "name", "delta.enableChangeDataFeed": "true"}
+    properties["delta.enableTypeWidening"] = "true"
     build_table(spark, table, "id INT, v STRING", [[(1, "a")]], properties=properties)
     expected: list[list[Any]] = [[["id", "v"], [1, "a"]]]
     for change, columns, row in CHANGES:
@@ -87,7 +89,7 @@ def test_engines_take_turns_at_each_start(
     assert read == expected
     assert turn == 1 + len(CHANGES), "each change fails one run"
     recorded = entries(checkpoint)
-    assert [entry["deltaCommitVersion"] for entry in recorded] == [0, 1, 3, 5, 7]
+    assert [entry["deltaCommitVersion"] for entry in recorded] == [0, 1, 3, 5, 7, 9]
     assert len({frozenset(entry) for entry in recorded}) == 1, "entries have the same fields"
     paths = {entry["sourceMetadataPath"] for entry in recorded}
     assert len(paths) == 1 and paths.pop().endswith(f"{checkpoint}/sources/0")
