@@ -18,7 +18,7 @@ from tests.support.interleave import committed_meanwhile
 from tests.support.jobs import job_descriptions
 from tests.support.jvm_log import jvm_log
 from tests.support.streams import forget_batch, last_batch, stream_of, write_stream
-from tests.support.table_builder import append_file, build_table, rows_of
+from tests.support.table_builder import append_file, build_table, in_order, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +32,10 @@ def source(spark: SparkSession, tmp_path: Path) -> str:
     path = str(tmp_path / "source")
     build_table(spark, path, SCHEMA, [[(7, 0)]])
     return path
+
+
+def counted(rows: DataFrame) -> DataFrame:
+    return rows.groupBy("id").agg(F.count("*").cast("int").alias("n"))
 
 
 def jobs_of(spark: SparkSession, query: StreamingQuery) -> list[str]:
@@ -142,7 +146,7 @@ def test_overwrite_beside_a_statement_replaces_what_it_has_read_or_is_run_again(
     rows: list[list[tuple[Any, ...]]] = [[(100, 0)], [(101, 0)]]
     build_table(spark, table, SCHEMA, rows, properties=properties, deletion_vectors=vectors)
     checkpoint = tmp_path / "checkpoint"
-    counts = stream_of(spark, source).groupBy("id").agg(F.count("*").cast("int").alias("n"))
+    counts = counted(stream_of(spark, source))
     write_stream(counts, table, checkpoint, mode="complete")
     append_file(spark, table, SCHEMA, [(7, 100)])
     append_file(spark, source, SCHEMA, [(7, 0)])
@@ -172,20 +176,76 @@ def test_overwrite_beside_a_statement_replaces_what_it_has_read_or_is_run_again(
     assert last_batch(checkpoint) == numbers[-1]
 
 
+DEFINED_MEANWHILE = {
+    "ADD COLUMNS (w STRING)": "DELTAIC_METADATA_CHANGED",
+    "SET TBLPROPERTIES ('team' = 'us')": "DELTAIC_METADATA_CHANGED",
+    "ADD CONSTRAINT c CHECK (id > 0)": "DELTAIC_PROTOCOL_CHANGED",
+}
+
+
+@pytest.mark.parametrize("mode", ["append", "complete"])
+@pytest.mark.parametrize("change", DEFINED_MEANWHILE)
+def test_batch_beside_a_change_of_the_definition_fails_and_is_run_again_at_the_next_start(
+    spark: SparkSession, source: str, table: str, tmp_path: Path, mode: str, change: str
+) -> None:
+    build_table(spark, table, SCHEMA, [[(1, 0)]])
+    df = stream_of(spark, source)
+    if mode == "complete":
+        df = counted(df)
+    with (
+        pytest.raises(PySparkException, match=DEFINED_MEANWHILE[change]),
+        committed_meanwhile(lambda: spark.sql(f"ALTER TABLE delta.`{table}` {change}")),
+    ):
+        write_stream(df, table, tmp_path / "checkpoint", mode=mode)
+    assert log.versions(table) == [0, 1]
+    write_stream(df, table, tmp_path / "checkpoint", mode=mode)
+    assert log.versions(table) == [0, 1, 2]
+    rows = [row[:2] for row in rows_of(spark, table)]
+    assert rows == ([(1, 0), (7, 0)] if mode == "append" else [(7, 1)])
+
+
+@pytest.mark.parametrize(("target", "by"), [("path", []), ("path", ["n"]), ("name", [])])
 def test_two_queries_that_create_one_table_append_to_it(
-    spark: SparkSession, source: str, table: str, tmp_path: Path
+    spark: SparkSession, source: str, table: str, tmp_path: Path, target: str, by: list[str]
 ) -> None:
     df = stream_of(spark, source)
-    with committed_meanwhile(lambda: write_stream(df, table, tmp_path / "one")):
-        write_stream(df, table, tmp_path / "two")
-    assert rows_of(spark, table) == [(7, 0), (7, 0)]
+    into = table if target == "path" else "created_twice"
+
+    def run(name: str) -> None:
+        write_stream(df, into, tmp_path / name, partition_by=by)
+
+    try:
+        with committed_meanwhile(lambda: run("one")):
+            run("two")
+        named = f"delta.`{table}`" if target == "path" else into
+        assert in_order(map(tuple, spark.table(named).collect())) == [(7, 0), (7, 0)]
+        append_file(spark, source, SCHEMA, [(8, 0)])
+        for name in ("one", "two"):
+            run(name)
+        expected = [(7, 0), (7, 0), (8, 0), (8, 0)]
+        assert in_order(map(tuple, spark.table(named).collect())) == expected
+    finally:
+        spark.sql("DROP TABLE IF EXISTS created_twice")
+
+
+@pytest.mark.parametrize("other", ["columns", "partitions"])
+def test_query_that_creates_a_table_otherwise_fails_and_appends_at_its_next_start(
+    spark: SparkSession, source: str, table: str, tmp_path: Path, other: str
+) -> None:
+    df = stream_of(spark, source)
+    theirs = df.withColumn("w", F.lit("w")) if other == "columns" else df
+    by = ["n"] if other == "partitions" else []
+    with (
+        pytest.raises(PySparkException, match="DELTAIC_TABLE_CREATED_CONCURRENTLY"),
+        committed_meanwhile(lambda: write_stream(theirs, table, tmp_path / "1", partition_by=by)),
+    ):
+        write_stream(df, table, tmp_path / "2")
+    assert log.versions(table) == [0]
+    live = {add["path"].rpartition("/")[2] for add in log.active_files(table)}
+    assert log.files_in(table, ".parquet") == live, "the files of the failed batch are deleted"
+    write_stream(df, table, tmp_path / "2")
+    assert [row[:2] for row in rows_of(spark, table)] == [(7, 0), (7, 0)]
     assert log.versions(table) == [0, 1]
-    assert log.actions(table, 1, "metaData") == []
-    append_file(spark, source, SCHEMA, [(8, 0)])
-    for name in ("one", "two"):
-        write_stream(df, table, tmp_path / name)
-    assert rows_of(spark, table) == [(7, 0), (7, 0), (8, 0), (8, 0)]
-    assert log.versions(table) == [0, 1, 2, 3]
 
 
 def test_overwrite_that_creates_a_table_does_not_replace_one_that_it_has_not_read(
@@ -205,26 +265,33 @@ def test_overwrite_that_creates_a_table_does_not_replace_one_that_it_has_not_rea
     assert len(ids) == 2
 
 
+@pytest.mark.parametrize("mode", ["append", "complete"])
 def test_batch_that_another_run_commits_meanwhile_is_written_once(
-    spark: SparkSession, source: str, table: str, tmp_path: Path
+    spark: SparkSession, source: str, table: str, tmp_path: Path, mode: str
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
-    df = stream_of(spark, source)
-    query = write_stream(df, table, checkpoint)
+    df, kind, written = stream_of(spark, source), "append", [(8, 0)]
+    if mode == "complete":
+        df, kind, written = counted(df), "overwrite", [(7, 1), (8, 1)]
+    query = write_stream(df, table, checkpoint, mode=mode)
     append_file(spark, source, SCHEMA, [(8, 0)])
 
     def other_run() -> None:
-        rows = spark.createDataFrame([(8, 0)], SCHEMA).write.format("delta").mode("append")
+        rows = spark.createDataFrame(written, SCHEMA).write.format("delta").mode(kind)
         rows.option("txnAppId", str(query.id)).option("txnVersion", 1).save(table)
 
     with (
         pytest.raises(PySparkException, match="CONCURRENT_TRANSACTION"),
         committed_meanwhile(other_run),
     ):
-        write_stream(df, table, checkpoint)
-    write_stream(df, table, checkpoint)
-    assert rows_of(spark, table) == [(7, 0), (8, 0)]
+        write_stream(df, table, checkpoint, mode=mode)
+    write_stream(df, table, checkpoint, mode=mode)
+    assert rows_of(spark, table) == ([(7, 0), (8, 0)] if mode == "append" else written)
     assert log.newest(table) == 1
+    append_file(spark, source, SCHEMA, [(8, 0)])
+    write_stream(df, table, checkpoint, mode=mode)
+    expected = [(7, 0), (8, 0), (8, 0)] if mode == "append" else [(7, 1), (8, 2)]
+    assert rows_of(spark, table) == expected
 
 
 def test_batches_older_than_the_recorded_one_are_skipped(
