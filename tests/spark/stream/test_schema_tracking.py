@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from deltaic import DeltaTable
-from tests.support.streams import failure_of, run_stream, stream_of
-from tests.support.table_builder import build_table
+from tests.support.streams import failure_of, run_stream, stream_of, write_stream
+from tests.support.table_builder import build_table, in_order
 from tests.support.tracked_streams import (
     ALL_ALLOWED,
+    INITIALIZED,
     NOT_ALLOWED,
     TRACKED,
     alter,
@@ -305,3 +307,30 @@ def test_query_fails_at_a_change_while_it_waits_for_rows(
     insert(spark, table, (3, "c", 30))
     rows, failures = read_to_the_end(spark, table, checkpoint, **ALL_ALLOWED)
     assert (rows, failures) == ([(["id", "w", "n"], (3, "c", 30))], 0)
+
+
+def test_widened_column_of_a_tracked_stream_is_widened_in_the_table_that_it_writes(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    source, checkpoint = str(tmp_path / "source"), tmp_path / "checkpoint"
+    mapped(spark, source)
+    alter(spark, source, "ALTER COLUMN n TYPE BIGINT")
+    insert(spark, source, (2, "b", 20_000_000_000))
+    alter(spark, source, "ADD COLUMNS (w STRING)")
+    insert(spark, source, (3, "c", 30, "x"))
+    widening = "TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+    spark.sql(f"CREATE TABLE delta.`{table}` (id INT, v STRING, n INT) USING delta {widening}")
+
+    def run() -> None:
+        df = tracked(spark, source, checkpoint, startingVersion=0, **ALL_ALLOWED)
+        write_stream(df, table, checkpoint, mergeSchema="true")
+
+    for condition in (INITIALIZED, TRACKED, TRACKED):
+        with pytest.raises(PySparkException, match=condition):
+            run()
+    run()
+    found = spark.read.format("delta").load(table)
+    assert dict(found.dtypes)["n"] == "bigint"
+    assert in_order(map(tuple, found.collect())) == [
+        (1, "a", 10, None), (2, "b", 20_000_000_000, None), (3, "c", 30, "x"),
+    ]  # fmt: skip
