@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from deltaic.tables import DeltaTable
 from tests.support import log
+from tests.support.interleave import committed_meanwhile
 from tests.support.session_settings import session_settings
 from tests.support.streams import forget_batch, stream_of, write_stream
 from tests.support.table_builder import append_file, build_table, in_order
@@ -130,6 +131,32 @@ def test_progress_says_what_is_left_of_the_rows_that_a_stream_begins_with(
     left = [int(found["numBytesOutstanding"]) for found in metrics]
     assert total > left[0] > left[1] > left[2] == 0
     assert [int(found["numCommitsOutstanding"]) for found in metrics] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("options", [{}, {"readChangeFeed": "true"}])
+def test_progress_counts_what_is_committed_while_the_first_rows_are_read(
+    spark: SparkSession, table: str, tmp_path: Path, checkpoint: Path, options: dict[str, str]
+) -> None:
+    source = str(tmp_path / "source")
+    feed = {"delta.enableChangeDataFeed": "true"}
+    build_table(spark, source, "id INT", [[(1,)], [(2,)], [(3,)]], properties=feed)
+    df = stream_of(spark, source, maxFilesPerTrigger=1, **options).select("id")
+    writer = df.writeStream.format("delta").option("checkpointLocation", str(checkpoint))
+
+    def append_two() -> None:
+        for n in (4, 5):
+            append_file(spark, source, "id INT", [(n,)])
+
+    with committed_meanwhile(append_two):
+        query = writer.start(table)
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
+    batches = [json.loads(batch.json) for batch in query.recentProgress if batch.numInputRows]
+    metrics = [batch["sources"][0]["metrics"] for batch in batches]
+    assert [int(found["numFilesOutstanding"]) for found in metrics] == [4, 3, 2, 1, 0]
+    assert [int(found["numCommitsOutstanding"]) for found in metrics] == [2, 2, 2, 1, 0]
 
 
 def test_files_that_are_left_are_not_counted_if_they_are_too_many(
