@@ -120,8 +120,8 @@ def clone_table(
     prepared = tables.prepare_clone(with_user_metadata(summary, tables), version)
     counts = prepared.summary().engine_metrics
     if arguments.is_shallow and arguments.source != table:
-        # Before the commit: VACUUM of the source must never see a clone that it does not know.
-        register_shallow_clone(version.table, table, definition.metadata.id, tables, policy)
+        # Before the commit: VACUUM of the source never sees a clone that it does not know.
+        register_shallow_clone(version.table, table, tables, policy)
     commit(prepared, tables, policy, clock_ms)
     return RowSet(
         CLONE_SCHEMA, [{column: counts.get(metric, 0) for column, metric in _COLUMNS.items()}]

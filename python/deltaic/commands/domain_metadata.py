@@ -35,7 +35,7 @@ def set_domain_metadata(
         If another writer set or removed the same domain concurrently.
     """
     current = _writable(table, domain, tables)
-    return _commit(current, table, DomainMetadata(domain, configuration), tables, policy)
+    return commit_domain(current, table, DomainMetadata(domain, configuration), tables, policy)
 
 
 def remove_domain_metadata(
@@ -52,16 +52,25 @@ def remove_domain_metadata(
     if domain not in current.domains:
         return CommitResult(current.version, skipped=True)
     tombstone = DomainMetadata(domain, current.domains[domain], removed=True)
-    return _commit(current, table, tombstone, tables, policy)
+    return commit_domain(current, table, tombstone, tables, policy)
 
 
-def _commit(
+def commit_domain(
     current: TableSnapshot,
     table: str,
     action: DomainMetadata,
     tables: TableAccess,
     policy: RetryPolicy,
 ) -> CommitResult:
+    """Set or remove a domain, based on a version of the table.
+
+    Raises
+    ------
+    ProtocolError
+        If this build cannot write to the table.
+    ConcurrentTransactionException
+        If the domain was set or removed after that version.
+    """
     summary = CommitSummary(
         table=table,
         read_version=current.version,

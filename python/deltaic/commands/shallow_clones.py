@@ -7,14 +7,14 @@ its shallow clones, so that VACUUM keeps the files that they need.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import logging
 
-from deltaic.commands.domain_metadata import set_domain_metadata
-from deltaic.commit.notices import warn_once
+from deltaic.commands.domain_metadata import commit_domain
 from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import RetryPolicy
-from deltaic.exceptions import ConcurrentModificationError, DeltaError
+from deltaic.exceptions import ConcurrentModificationError, DeltaError, error
 from deltaic.protocol import domains
+from deltaic.protocol.actions import DomainMetadata
 from deltaic.protocol.features import supports
 
 DOMAIN = "deltaic.shallowClones"
@@ -22,17 +22,11 @@ DOMAIN = "deltaic.shallowClones"
 #: How often the domain is set again after another clone was registered concurrently.
 _ATTEMPTS = 20
 
-
-@dataclass(frozen=True, slots=True)
-class ShallowClone:
-    """A clone: its table id, since another table may be at the path later, and its path."""
-
-    id: str
-    path: str
+_logger = logging.getLogger("deltaic")
 
 
-def shallow_clones(table: str, configuration: str | None) -> tuple[ShallowClone, ...]:
-    """Return the clones that the domain of a table names.
+def shallow_clones(table: str, configuration: str | None) -> tuple[str, ...]:
+    """Return the paths of the clones that the domain of a table names.
 
     Raises
     ------
@@ -41,19 +35,22 @@ def shallow_clones(table: str, configuration: str | None) -> tuple[ShallowClone,
     """
     if configuration is None:
         return ()
-    body = domains.domain_body(table, DOMAIN, configuration)
-    return tuple(ShallowClone(clone["id"], clone["path"]) for clone in body.get("clones", ()))
+    paths = domains.domain_body(table, DOMAIN, configuration).get("clones")
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        reason = "it is no list of paths"
+        raise error("DELTAIC_DOMAIN_INVALID", table=table, domain=DOMAIN, reason=reason)
+    return tuple(paths)
 
 
 def register_shallow_clone(
-    source: str, path: str, clone_id: str, tables: TableAccess, policy: RetryPolicy
+    source: str, clone: str, tables: TableAccess, policy: RetryPolicy
 ) -> None:
-    """Let a table know of a shallow clone.
+    """Add a shallow clone to the domain of its source.
 
-    A table that does not support metadata domains, or that cannot be written, does not know its
-    clones.
+    A source that does not support metadata domains, or that cannot be written, does not know its
+    clones; that it cannot be written is logged.
     """
-    clone = ShallowClone(clone_id, path)
+    problem: DeltaError | None = None
     for _ in range(_ATTEMPTS):
         current = tables.snapshot(source)
         if current is None or not supports(current.protocol, domains.FEATURE):
@@ -62,18 +59,20 @@ def register_shallow_clone(
             known = shallow_clones(source, current.domains.get(DOMAIN))
             if clone in known:
                 return
-            # A path has one table: the clone that was there before is gone.
-            clones = [asdict(c) for c in (*(c for c in known if c.path != path), clone)]
-            configuration = json.dumps({"clones": clones}, separators=(",", ":"))
-            set_domain_metadata(source, DOMAIN, configuration, tables, policy)
+            configuration = json.dumps({"clones": [*known, clone]}, separators=(",", ":"))
+            # The list is that of the version which the commit is based on.
+            action = DomainMetadata(DOMAIN, configuration)
+            commit_domain(current, source, action, tables, policy)
             return
-        except ConcurrentModificationError:
-            continue
-        except DeltaError as problem:
-            warn_once(
-                source,
-                path,
-                f"{source}: the shallow clone {path} is not registered in the table, whose VACUUM "
-                f"may delete files that the clone needs: {problem}",
-            )
-            return
+        except ConcurrentModificationError as conflict:
+            problem = conflict
+        except DeltaError as failure:
+            problem = failure
+            break
+    _logger.warning(
+        "%s: the shallow clone %s is not registered in the table, whose VACUUM may delete files "
+        "that the clone needs: %s",
+        source,
+        clone,
+        problem,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -374,6 +375,96 @@ def test_clones_that_are_gone_keep_no_files(spark: SparkSession, table: str) -> 
     rewrite(spark, table)
     assert len(data_files(table)) == 1
     assert rows_of(spark, target) == [(1, "another")]
+
+
+def test_clones_that_are_registered_at_the_same_time_are_all_kept(
+    spark: SparkSession, table: str
+) -> None:
+    domain_table(spark, table)
+    other = f"CREATE TABLE delta.`{table}-other` SHALLOW CLONE delta.`{table}`"
+    with committed_meanwhile(lambda: spark.sql(other)):
+        target = clone(spark, table)
+    domain = DeltaTable.forPath(spark, table).domainMetadata()[DOMAIN]
+    assert sorted(json.loads(domain)["clones"]) == [f"file:{target}", f"file:{table}-other"]
+
+
+def test_vacuum_keeps_files_of_a_clone_that_was_replaced(spark: SparkSession, table: str) -> None:
+    domain_table(spark, table)
+    target = clone(spark, table)
+    spark.sql(f"CREATE OR REPLACE TABLE delta.`{target}` USING delta AS SELECT 1 AS other")
+    rewrite(spark, table)
+    assert len(rows_of(spark, target, 0)) == 7
+
+
+@pytest.mark.parametrize("configuration", ["x", "{}", '{"clones": [{"path": 1}]}'])
+def test_a_domain_that_is_no_list_of_clones(
+    spark: SparkSession, table: str, configuration: str
+) -> None:
+    domain_table(spark, table)
+    DeltaTable.forPath(spark, table).setDomainMetadata(DOMAIN, configuration)
+    assert len(rows_of(spark, clone(spark, table))) == 7
+    with pytest.raises(PySparkException, match=DOMAIN):
+        rewrite(spark, table)
+
+
+TRACKED = {"delta.enableRowTracking": "true"}
+
+
+def row_ids(spark: SparkSession, table: str) -> dict[int, int]:
+    rows = spark.read.format("delta").load(table).select("id", "_metadata.row_id").collect()
+    assert len({row.row_id for row in rows}) == len(rows)
+    return {row.id: row.row_id for row in rows}
+
+
+def test_rows_of_a_repeated_clone_keep_their_ids(spark: SparkSession, table: str) -> None:
+    build(spark, table, properties=TRACKED)
+    target = clone(spark, table)
+    before = row_ids(spark, target)
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id = 2")
+    clone(spark, table, verb="CREATE OR REPLACE TABLE")
+    after = row_ids(spark, target)
+    assert after == {n: row_id for n, row_id in before.items() if n != 2}
+
+
+@pytest.mark.parametrize("of_source", [True, False])
+def test_row_tracking_that_is_enabled_between_two_clones(
+    spark: SparkSession, table: str, of_source: bool
+) -> None:
+    build(spark, table)
+    target = clone(spark, table)
+    if of_source:
+        properties = ", ".join(f"'{name}' = '{value}'" for name, value in TRACKED.items())
+        spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ({properties})")
+        clone(spark, table, verb="CREATE OR REPLACE TABLE")
+    else:
+        words = "TBLPROPERTIES ('delta.enableRowTracking' = 'true')"
+        clone(spark, table, words, verb="CREATE OR REPLACE TABLE")
+    assert row_ids(spark, target).keys() == {row[0] for row in rows_of(spark, table)}
+
+
+def test_identity_values_of_a_table_that_becomes_its_older_version(
+    spark: SparkSession, table: str
+) -> None:
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` (id BIGINT GENERATED ALWAYS AS IDENTITY, v INT) USING delta"
+    )
+    for v in range(3):
+        spark.sql(f"INSERT INTO delta.`{table}` (v) VALUES ({v})")
+    spark.sql(
+        f"CREATE OR REPLACE TABLE delta.`{table}` SHALLOW CLONE delta.`{table}` VERSION AS OF 1"
+    )
+    spark.sql(f"INSERT INTO delta.`{table}` (v) VALUES (9)")
+    assert rows_of(spark, table) == [(1, 0), (4, 9)]
+
+
+def test_an_older_version_without_its_files_is_refused(spark: SparkSession, table: str) -> None:
+    build(spark, table)
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id < 4")
+    [gone] = [a for a in log.actions(table, 0, "add") if log.statistics(a)["minValues"]["id"] == 0]
+    log.data_path(table, gone).unlink()
+    with pytest.raises(PySparkException, match="does not exist"):
+        clone(spark, table, "VERSION AS OF 0")
+    assert not Path(f"{table}-clone", "_delta_log").exists()
 
 
 def test_vacuum_fails_while_a_clone_cannot_be_read(spark: SparkSession, table: str) -> None:

@@ -14,6 +14,7 @@ from deltaic.protocol.columns import clustering
 from deltaic.protocol.columns.column_lists import check_statistics_columns
 from deltaic.protocol.columns.column_mapping import MAX_COLUMN_ID, upgraded, with_new_columns
 from deltaic.protocol.columns.iceberg_compat import newly_active, require_compatible
+from deltaic.protocol.columns.identity import with_merged_high_water_marks
 from deltaic.protocol.features import require_definable, supports
 from deltaic.protocol.negotiation import (
     merged_protocol,
@@ -28,6 +29,11 @@ from deltaic.protocol.properties import (
     find_property,
 )
 from deltaic.protocol.retention import check_retention
+
+#: Features of the history of a table: one protects checkpoints of its versions, with the other, a
+#: coordinator makes its commits.
+_OF_HISTORY = (CHECKPOINT_PROTECTION, "coordinatedCommits")
+_COORDINATION = "delta.coordinatedCommits."
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,8 @@ def _metadata(request: CloneSource, now_ms: int) -> Metadata:
         configuration=in_commit_timestamps.with_retained_enablement(configuration, earlier),
     )
     metadata = upgraded(table, metadata, source.configuration)
+    if current is not None:
+        metadata = with_merged_high_water_marks(metadata, current.metadata)
     if newly_active(metadata.configuration, source.configuration) is not None:
         metadata = with_new_columns(metadata)
     return metadata
@@ -100,6 +108,8 @@ def _metadata(request: CloneSource, now_ms: int) -> Metadata:
 
 def _is_copied(name: str) -> bool:
     """Whether a property describes the table, and not what has happened to it."""
+    if name.startswith(_COORDINATION):
+        return False
     known = find_property(name)
     return known is None or not known.internal or known.name == MAX_COLUMN_ID
 
@@ -122,9 +132,9 @@ def _history_of_target(source: Metadata, request: CloneSource) -> dict[str, str]
 
 def _protocol(request: CloneSource, metadata: Metadata) -> Protocol:
     protocol = request.source.protocol
-    if supports(protocol, CHECKPOINT_PROTECTION):
-        # It protects checkpoints of versions that only the source has.
-        protocol = protocol_without(protocol, CHECKPOINT_PROTECTION)
+    for feature in _OF_HISTORY:
+        if supports(protocol, feature):
+            protocol = protocol_without(protocol, feature)
     if request.current is not None:
         protocol = merged_protocol(request.current.protocol, protocol)
         if metadata.partition_columns and supports(protocol, clustering.FEATURE):

@@ -2,7 +2,9 @@ package io.deltaic.spark.clone
 
 import scala.collection.mutable
 
-import io.deltaic.protocol.AddFile
+import org.apache.hadoop.fs.Path
+
+import io.deltaic.protocol.{AddFile, LogPath}
 import io.deltaic.replay.FileTable
 import io.deltaic.spark.commit.CommitFiles
 import io.deltaic.spark.commit.lineage.Lineage
@@ -12,20 +14,23 @@ import io.deltaic.spark.commit.lineage.Lineage
  *
  * A clone has row IDs and row commit versions of its own, and so have its files.
  *
+ * @param clone the directory of the clone
  * @param placement where the clone has the files of its source
  * @param source the files of the source
  * @param current the files that the table has
+ * @param needsRowIds whether each file must have row IDs
  */
 private[clone] final class ClonedFiles(
+    clone: Path,
     placement: FilePlacement,
     source: FileTable,
-    current: Option[FileTable]
+    current: Option[FileTable],
+    needsRowIds: Boolean
 ) {
 
   private val kept = mutable.BitSet.empty
 
-  /** The files of the source that the table does not have yet, each as the source has it and as the clone has it. */
-  val added: Vector[(AddFile, AddFile)] =
+  private val missing: Vector[(AddFile, AddFile)] =
     (0 until source.size).iterator.map(source.add).map(file => (file, placed(file))).filter {
       case (_, file) =>
         val i = current.fold(-1)(_.indexOf(file.path, file.dvId))
@@ -37,8 +42,34 @@ private[clone] final class ClonedFiles(
     (0 until files.size).iterator.filterNot(kept).map(files.add)
   }
 
+  /** The files of the source that the table does not have yet, each as the source has it and as the clone has it. */
+  val added: Vector[(AddFile, AddFile)] = {
+    // A file with another deletion vector keeps its row IDs.
+    val byPath = removed.iterator.map(file => canonical(file) -> file).toMap
+    missing.map { case (original, file) =>
+      val before = if (byPath.isEmpty) None else byPath.get(canonical(file))
+      (
+        original,
+        before.fold(file) { other =>
+          file.copy(
+            baseRowId = other.baseRowId,
+            defaultRowCommitVersion = other.defaultRowCommitVersion
+          )
+        }
+      )
+    }
+  }
+
   def actions(nowMs: Long): CommitFiles =
-    CommitFiles(removes = removed.map(_.remove(nowMs)), adds = added.map(_._2))
+    CommitFiles(removes = removed.map(_.remove(nowMs)), adds = added.map(_._2) ++ withoutRowIds)
+
+  /** Files that stay, and get row IDs because the clone has row tracking from now on. Their rows do not change. */
+  private def withoutRowIds: Seq[AddFile] =
+    if (!needsRowIds) Nil
+    else
+      current.toSeq.flatMap(files => kept.iterator.map(files.add)).filter(_.baseRowId.isEmpty)
+
+  private def canonical(file: AddFile): String = LogPath.canonical(clone, file.path)
 
   def metrics(isShallow: Boolean): Map[String, Long] = {
     val copied = if (isShallow) Vector.empty else added.map(_._2)

@@ -1,15 +1,16 @@
 package io.deltaic.spark.clone
 
-import java.io.FileNotFoundException
+import java.io.{FileNotFoundException, IOException}
 import java.nio.channels.FileChannel
-import java.nio.file.StandardOpenOption.{CREATE, READ, TRUNCATE_EXISTING, WRITE}
+import java.nio.file.StandardCopyOption.ATOMIC_MOVE
+import java.nio.file.StandardOpenOption.{CREATE_NEW, READ, WRITE}
 import java.nio.file.{Files, NoSuchFileException}
 
 import scala.collection.mutable.ArrayBuffer
 import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.hadoop.io.IOUtils
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.classic.SparkSession
@@ -21,17 +22,29 @@ import io.deltaic.spark.util.{FileSystemThreads, LocalFiles}
 /**
  * A file of a deep clone.
  *
+ * @param temporary the name under which it is written
  * @param sizeBytes 0 if the log does not say how large it is
  */
-private[clone] final case class FileCopy(from: Path, to: Path, sizeBytes: Long)
+private[clone] final case class FileCopy(
+    from: Path,
+    to: Path,
+    temporary: Path,
+    sizeBytes: Long
+)
 
-/** Copies files in executors. A file that is there already, as long as its original, is not copied again. */
+/**
+ * Copies files in executors. A file that is there already, as long as its original, is not copied again: it gets its
+ * name when it is complete.
+ */
 private[clone] object FileCopies {
 
   /** A task copies files of so many bytes, or so many of them. */
   private val BytesOfTask = 256L << 20
   private val FilesOfTask = 1000
   private val BufferBytes = 1 << 20
+
+  /** Schemes of stores in which a file appears when it is complete. */
+  private val Atomic = Set("s3", "s3a", "s3n", "gs")
 
   /** @return the files that do not exist */
   def run(spark: SparkSession, clone: Path, copies: Seq[FileCopy]): Seq[Path] = {
@@ -70,6 +83,7 @@ private[clone] object FileCopies {
 }
 
 private[clone] final class FileCopies(conf: Configuration) {
+  import FileCopies._
 
   /** False if there is no such file. */
   def copy(file: FileCopy): Boolean =
@@ -77,19 +91,34 @@ private[clone] final class FileCopies(conf: Configuration) {
       if (LocalFiles.isLocal(file.from) && LocalFiles.isLocal(file.to)) copyLocal(file)
       else copyRemote(file)
       true
-    } catch { case _: FileNotFoundException | _: NoSuchFileException => false }
+    } catch {
+      case _: FileNotFoundException | _: NoSuchFileException
+          if !file.from.getFileSystem(conf).exists(file.from) =>
+        false
+    }
 
   /** By the operating system, without a copy in memory. */
   private def copyLocal(file: FileCopy): Unit = {
     val (from, to) = (LocalFiles.of(file.from), LocalFiles.of(file.to))
     val size = Files.size(from)
     if (!Files.exists(to) || Files.size(to) != size) {
+      val temporary = LocalFiles.of(file.temporary)
       Files.createDirectories(to.getParent)
-      Using.resource(FileChannel.open(from, READ)) { in =>
-        Using.resource(FileChannel.open(to, CREATE, WRITE, TRUNCATE_EXISTING)) { out =>
-          var position = 0L
-          while (position < size) position += in.transferTo(position, size - position, out)
+      try {
+        Using.resource(FileChannel.open(from, READ)) { in =>
+          Using.resource(FileChannel.open(temporary, CREATE_NEW, WRITE)) { out =>
+            var position = 0L
+            while (position < size) {
+              val count = in.transferTo(position, size - position, out)
+              if (count <= 0) throw new IOException(s"$from has become shorter")
+              position += count
+            }
+          }
         }
+        Files.move(temporary, to, ATOMIC_MOVE)
+      } finally {
+        Files.deleteIfExists(temporary)
+        ()
       }
     }
   }
@@ -97,13 +126,27 @@ private[clone] final class FileCopies(conf: Configuration) {
   private def copyRemote(file: FileCopy): Unit = {
     val (source, target) = (file.from.getFileSystem(conf), file.to.getFileSystem(conf))
     val original = source.getFileStatus(file.from)
-    if (!isCopied(original, file.to))
+    if (!isCopied(original, file.to)) {
+      // An object appears when it is complete; to rename it would copy it again.
+      val isAtomic = Atomic(file.to.toUri.getScheme)
+      val written = if (isAtomic) file.to else file.temporary
       Using.resource(source.open(file.from)) { in =>
-        Using.resource(target.create(file.to, true)) { out =>
-          IOUtils.copyBytes(in, out, FileCopies.BufferBytes, false)
+        Using.resource(target.create(written, true)) { out =>
+          IOUtils.copyBytes(in, out, BufferBytes, false)
         }
       }
+      if (!isAtomic) publish(target, written, file.to, original)
+    }
   }
+
+  private def publish(files: FileSystem, written: Path, to: Path, original: FileStatus): Unit =
+    // Another task may have been faster, or may have left a file that is shorter.
+    if (isCopied(original, to)) { files.delete(written, false); () }
+    else {
+      files.delete(to, false)
+      if (!files.rename(written, to) && !isCopied(original, to))
+        throw new IOException(s"$written cannot be renamed to $to")
+    }
 
   private def isCopied(original: FileStatus, to: Path): Boolean =
     try to.getFileSystem(conf).getFileStatus(to).getLen == original.getLen

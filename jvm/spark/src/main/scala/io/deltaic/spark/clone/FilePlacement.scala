@@ -18,7 +18,7 @@ private[clone] sealed trait FilePlacement {
 }
 
 /** A shallow clone references the files of its source by absolute paths. */
-private[clone] final class SharedFiles(source: Path, clone: Path) extends FilePlacement {
+private[clone] final class ReferencedFiles(source: Path, clone: Path) extends FilePlacement {
 
   /** A file below the clone, whose own source it may be, has a relative path. */
   override def dataFile(file: AddFile): String =
@@ -41,14 +41,18 @@ private[clone] final class SharedFiles(source: Path, clone: Path) extends FilePl
  */
 private[clone] final class CopiedFiles(source: Path, sourceId: String) extends FilePlacement {
 
-  private val mark = CopiedFiles.digest(sourceId).take(CopiedFiles.MarkChars)
+  private val label = CopiedFiles.digest(sourceId).take(CopiedFiles.LabelChars)
 
   /** The beginning of the names of all copies of data files. */
-  private val prefix = s"$mark-"
+  private val prefix = s"$label-"
 
-  /** Whether a file in the directory of a clone is a copy. */
+  /** Whether a file in the directory of a clone is a copy, or a part of one. */
   def isCopy(file: Path): Boolean =
-    file.getName.startsWith(prefix) || file.getParent.getName == mark
+    file.getName.startsWith(prefix) || file.getParent.getName == label
+
+  /** A new name for a copy that is being made: no two tasks write the same file. */
+  def temporary(copy: Path): Path =
+    new Path(copy.getParent, s"$prefix${UUID.randomUUID}.copying")
 
   override def dataFile(file: AddFile): String = {
     val spelled = LogPath.relativize(source, LogPath.toAbsolute(source, file.path))
@@ -69,13 +73,13 @@ private[clone] final class CopiedFiles(source: Path, sourceId: String) extends F
       val uuid = UUID.nameUUIDFromBytes(s"$sourceId $file".getBytes(UTF_8))
       vector.copy(
         storageType = DeletionVectorDescriptor.Relative,
-        pathOrInlineDv = DeletionVectorDescriptor.relativeId(mark, uuid)
+        pathOrInlineDv = DeletionVectorDescriptor.relativeId(label, uuid)
       )
     }
 }
 
 private[clone] object CopiedFiles {
-  private val MarkChars = 12
+  private val LabelChars = 12
 
   /** File systems allow 255 bytes. */
   private val MaxNameChars = 200

@@ -7,8 +7,8 @@ import org.apache.spark.sql.classic.SparkSession
 import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.catalog.definition.PythonCommand
-import io.deltaic.spark.catalog.{AsOf, TimeTravel}
 import io.deltaic.spark.commit.PreparedCommit
+import io.deltaic.spark.restore.MissingFiles
 
 /** CLONE, as far as it depends on files. Python decides on protocol, metadata and domains. */
 private[spark] object TableClone {
@@ -27,18 +27,31 @@ private[spark] object TableClone {
       isShallow: Boolean,
       summary: ObjectNode
   ): PreparedCommit = {
-    val cloned = TimeTravel.open(spark, source, AsOf.Version(version))
+    val cloned = source.at(version)
     val readVersion = summary.required("readVersion").longValue
     val current = Option.when(readVersion >= 0)(log.at(readVersion))
-    val placement =
-      if (isShallow) new SharedFiles(source.table, log.table)
-      else new CopiedFiles(source.table, cloned.metadata.id)
-    val files = source.withReadableFiles(cloned) { of =>
-      def clonedFiles(now: Option[Snapshot]) =
-        new ClonedFiles(placement, of.files, now.map(_.files))
-      current.fold(clonedFiles(None))(log.withReadableFiles(_)(now => clonedFiles(Some(now))))
+    val copied = Option.unless(isShallow)(new CopiedFiles(source.table, cloned.metadata.id))
+    val files = new ClonedFiles(
+      log.table,
+      copied.getOrElse(new ReferencedFiles(source.table, log.table)),
+      source.withReadableFiles(cloned)(_.files),
+      current.map(log.withReadableFiles(_)(_.files)),
+      needsRowIds = PythonCommand.enables(summary, "rowTracking")
+    )
+    val missing = copied match {
+      case Some(placement) =>
+        FileCopies.run(spark, log.table, copies(source.table, log.table, placement, files.added))
+          .map(_.toString)
+      case None if version < source.latest().version =>
+        MissingFiles.among(spark, source.table, source.conf, files.added.map(_._1))
+      case None => Nil // The newest version of the source needs its files, too.
     }
-    if (!isShallow) copy(spark, source.table, log.table, version, files)
+    missing.headOption.foreach { file =>
+      throw DeltaicException(
+        "DELTAIC_DATA_FILE_MISSING",
+        Map("table" -> source.table.toString, "version" -> version.toString, "file" -> file)
+      )
+    }
     PythonCommand.prepare(
       spark,
       log,
@@ -52,34 +65,17 @@ private[spark] object TableClone {
   def isCopy(source: Snapshot): Path => Boolean =
     new CopiedFiles(source.table, source.metadata.id).isCopy
 
-  private def copy(
-      spark: SparkSession,
-      source: Path,
-      clone: Path,
-      version: Long,
-      files: ClonedFiles
-  ): Unit = {
-    val missing = FileCopies.run(spark, clone, copies(source, clone, files.added))
-    missing.headOption.foreach { file =>
-      throw DeltaicException(
-        "DELTAIC_DATA_FILE_MISSING",
-        Map(
-          "table" -> source.toString,
-          "version" -> version.toString,
-          "file" -> file.toString
-        )
-      )
-    }
-  }
-
   /** Deletion vectors of several files may be in one file. */
   private def copies(
       source: Path,
       clone: Path,
+      placement: CopiedFiles,
       added: Seq[(AddFile, AddFile)]
   ): Seq[FileCopy] = {
+    def copy(from: Path, to: Path, sizeBytes: Long) =
+      FileCopy(from, to, placement.temporary(to), sizeBytes)
     val data = added.map { case (from, to) =>
-      FileCopy(
+      copy(
         LogPath.toAbsolute(source, from.path),
         LogPath.toAbsolute(clone, to.path),
         from.sizeBytes
@@ -89,8 +85,8 @@ private[spark] object TableClone {
       for {
         original <- from.deletionVector.flatMap(_.absolutePath(source))
         copied <- to.deletionVector.flatMap(_.absolutePath(clone))
-      } yield FileCopy(original, copied, 0L)
+      } yield copy(original, copied, 0L)
     }
-    (data ++ vectors).distinct
+    (data ++ vectors).distinctBy(_.to)
   }
 }

@@ -18,7 +18,7 @@ import io.deltaic.spark.util.{FileSystemTasks, FileSystemThreads, LocalFiles}
  * page of a listing has a thousand names, and costs an object store as much as the status of one file. The listing of
  * a directory with many other files is given up, and the rest of its files are looked up one by one.
  */
-private[restore] object MissingFiles {
+private[spark] object MissingFiles {
 
   /** The number of files from which on their directory is listed. */
   private val MinListed = 8

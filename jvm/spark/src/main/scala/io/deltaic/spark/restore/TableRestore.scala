@@ -3,11 +3,11 @@ package io.deltaic.spark.restore
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.classic.SparkSession
 
-import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableFeatures}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.catalog.definition.PythonCommand
 import io.deltaic.spark.catalog.{AsOf, TimeTravel}
-import io.deltaic.spark.commit.{ActionBody, PreparedCommit}
+import io.deltaic.spark.commit.PreparedCommit
 
 /** RESTORE, as far as it depends on files. Python decides on protocol, metadata and domains. */
 private[spark] object TableRestore {
@@ -41,7 +41,12 @@ private[spark] object TableRestore {
     val newest = log.at(summary.required("readVersion").longValue)
     val restored = log.withReadableFiles(older) { before =>
       log.withReadableFiles(newest) { now =>
-        new RestoredFiles(log.table, now.files, before.files, needsRowIds(summary))
+        new RestoredFiles(
+          log.table,
+          now.files,
+          before.files,
+          PythonCommand.enables(summary, "rowTracking")
+        )
       }
     }
     if (!spark.sessionState.conf.ignoreMissingFiles) requireFiles(spark, log, version, restored)
@@ -51,15 +56,6 @@ private[spark] object TableRestore {
       summary,
       restored.actions(System.currentTimeMillis),
       metrics = restored.metrics
-    )
-  }
-
-  private def needsRowIds(summary: ObjectNode): Boolean = {
-    val definition = summary.required("plan").required("definition")
-    TableFeatures.isEnabled(
-      ActionBody.protocol(definition.required("protocol")),
-      ActionBody.metadata(definition.required("metaData")),
-      "rowTracking"
     )
   }
 

@@ -4,12 +4,14 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.deltaic.WriteInternals
 import org.slf4j.LoggerFactory
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableProperties}
 import io.deltaic.replay.{DeltaLog, Snapshot}
-import io.deltaic.spark.catalog.TableLocation
+import io.deltaic.spark.scan.files.SnapshotSettings
 import io.deltaic.spark.util.{Json, SessionSettings}
 
 /**
@@ -28,24 +30,33 @@ private[vacuum] final class ShallowClones(
   /** Adds the hashes of the paths of the files that the clones of a table need. */
   def addFilesOf(snapshot: Snapshot): Unit =
     if (SessionSettings.isOn(spark, "vacuum.keepFilesOfShallowClones.enabled", default = true))
-      clonesOf(snapshot).foreach { clone =>
-        val log = TableLocation.log(spark, clone.path)
-        if (visited.add(log.table)) {
-          try found(log, clone.id).foreach(add(log, _))
-          catch {
-            case NonFatal(e) =>
-              throw DeltaicException(
-                "DELTAIC_SHALLOW_CLONE_UNREADABLE",
-                Map(
-                  "table" -> paths.table.toString,
-                  "clone" -> log.table.toString,
-                  "reason" -> e.getMessage
-                ),
-                e
-              )
-          }
+      clonesOf(snapshot).foreach { path =>
+        try {
+          val log = logOf(path)
+          if (visited.add(log.table)) newest(log).foreach(add(log, _))
+        } catch {
+          case NonFatal(e) =>
+            throw DeltaicException(
+              "DELTAIC_SHALLOW_CLONE_UNREADABLE",
+              Map(
+                "table" -> paths.table.toString,
+                "clone" -> path,
+                "reason" -> e.getMessage
+              ),
+              e
+            )
         }
       }
+
+  private def logOf(path: String): DeltaLog = {
+    val conf = WriteInternals.hadoopConf(spark, Map.empty)
+    val table = new Path(path)
+    DeltaLog.forTable(
+      table.getFileSystem(conf).makeQualified(table),
+      conf,
+      SnapshotSettings.maxInMemoryBytes(spark)
+    )
+  }
 
   private def add(log: DeltaLog, snapshot: Snapshot): Unit = {
     val retentionMs = TableProperties.deletedFileRetentionMs(snapshot.metadata)
@@ -55,9 +66,9 @@ private[vacuum] final class ShallowClones(
     addFilesOf(snapshot)
   }
 
-  /** The newest version of a clone; none if it has been dropped, or if another table is there now. */
-  private def found(log: DeltaLog, id: String): Option[Snapshot] =
-    try Some(log.latest()).filter(_.metadata.id == id)
+  /** The newest version of a clone, or of another table that is there now; none if there is no table. */
+  private def newest(log: DeltaLog): Option[Snapshot] =
+    try Some(log.latest())
     catch { case e: DeltaicThrowable if e.condition == "DELTAIC_NOT_A_TABLE" => None }
 }
 
@@ -65,19 +76,20 @@ private[vacuum] object ShallowClones {
   private val logger = LoggerFactory.getLogger(classOf[ShallowClones])
   private val Domain = "deltaic.shallowClones"
 
-  private final case class ShallowClone(id: String, path: String)
-
-  /** A domain that a user has set to something else is an error. */
-  private def clonesOf(snapshot: Snapshot): Seq[ShallowClone] =
+  /** The paths of the clones; a domain that a user has set to something else is an error. */
+  private def clonesOf(snapshot: Snapshot): Seq[String] =
     snapshot.domains.get(Domain).toSeq.flatMap { domain =>
       val clones = Json.tryParse(domain.configuration).map(_.path("clones")).filter(_.isArray)
-      clones.fold(invalid(snapshot, "it is no list of clones"))(_.elements.asScala.toSeq).map {
-        clone => ShallowClone(clone.path("id").asText, clone.path("path").asText)
-      }
+      val found = clones.fold(invalid(snapshot))(_.elements.asScala.toSeq)
+      if (found.forall(_.isTextual)) found.map(_.asText) else invalid(snapshot)
     }
 
-  private def invalid(snapshot: Snapshot, reason: String): Nothing = throw DeltaicException(
+  private def invalid(snapshot: Snapshot): Nothing = throw DeltaicException(
     "DELTAIC_DOMAIN_INVALID",
-    Map("table" -> snapshot.table.toString, "domain" -> Domain, "reason" -> reason)
+    Map(
+      "table" -> snapshot.table.toString,
+      "domain" -> Domain,
+      "reason" -> "it is no list of paths"
+    )
   )
 }

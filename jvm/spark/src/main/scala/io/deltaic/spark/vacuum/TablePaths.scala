@@ -37,8 +37,7 @@ private[vacuum] final class TablePaths(val table: Path, owner: Path) extends Ser
   /** The relative paths that a path of the log may mean; empty if it is outside of the table. */
   def ofLog(logPath: String): Seq[String] =
     if (owner == table) ofOwnLog(logPath)
-    else if (LogPath.isAbsolute(logPath)) ofPath(LogPath.toAbsolute(owner, logPath)).toSeq
-    else Nil
+    else ofPath(LogPath.toAbsolute(owner, logPath)).toSeq
 
   private def ofOwnLog(logPath: String): Seq[String] = {
     val known = LogPath.canonical(table, logPath)

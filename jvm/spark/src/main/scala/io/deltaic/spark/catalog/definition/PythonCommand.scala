@@ -8,9 +8,10 @@ import org.apache.hadoop.fs.FileStatus
 import org.apache.spark.sql.classic.SparkSession
 import org.slf4j.{Logger, LoggerFactory}
 
-import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableFeatures}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.{
+  ActionBody,
   CommandRequest,
   CommitFiles,
   CommitRequest,
@@ -109,6 +110,16 @@ private[spark] final class PythonCommand(spark: SparkSession, log: DeltaLog, nam
 private[spark] object PythonCommand {
   private val logger: Logger = LoggerFactory.getLogger(classOf[PythonCommand])
   private val NoRowIds = -1L
+
+  /** Whether the definition that Python has planned enables a table feature. */
+  def enables(summary: ObjectNode, feature: String): Boolean = {
+    val definition = summary.required("plan").required("definition")
+    TableFeatures.isEnabled(
+      ActionBody.protocol(definition.required("protocol")),
+      ActionBody.metadata(definition.required("metaData")),
+      feature
+    )
+  }
 
   /**
    * A commit that Python has planned.
