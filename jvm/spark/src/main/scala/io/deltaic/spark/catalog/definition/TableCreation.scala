@@ -166,7 +166,7 @@ private[spark] final class TableCreation(
   /**
    * Commits a clone of another table.
    *
-   * @param source the arguments of the command `cloneTable` that tell of the source
+   * @param source the arguments of the command `cloneTable` about the source
    * @param isCopy whether a file at the location belongs to the clone, which was interrupted
    * @return the result of the statement as JSON
    */
