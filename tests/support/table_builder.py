@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from tests.support.session_settings import session_settings
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -68,6 +70,18 @@ def build_table(
 def append_file(spark: SparkSession, path: str, schema: str, rows: Sequence[Row]) -> None:
     """Append rows as one data file."""
     one_file(spark, schema, rows).write.format("delta").mode("append").save(path)
+
+
+def build_three_versions(spark: SparkSession, table: str, schema: str, **options: Any) -> None:
+    """Version 0 has two files of four rows, version 1 deletes a row of each, version 2 adds one.
+
+    Deletion vectors are in files. `schema` has an INT ``id`` and a string.
+    """
+    files = [[(n, "a") for n in range(4)], [(n, "b") for n in range(4, 8)]]
+    build_table(spark, table, schema, files, **options)
+    with session_settings(spark, {"spark.deltaic.deletionVectors.maxInlineBytes": "0"}):
+        spark.sql(f"DELETE FROM delta.`{table}` WHERE id IN (1, 5)")
+    append_file(spark, table, schema, [(8, "c")])
 
 
 def one_file(spark: SparkSession, schema: str, rows: Sequence[Row]) -> DataFrame:

@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 from deltaic import DeltaTable
 from tests.support import log
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import append_file, build_table, rows_of
+from tests.support.table_builder import append_file, build_table, build_three_versions, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,12 +23,7 @@ ON_DISK = {"spark.deltaic.deletionVectors.maxInlineBytes": "0"}
 
 
 def build(spark: SparkSession, table: str, **options: Any) -> None:
-    """Version 0 has two files of four rows, version 1 deletes a row of each, version 2 adds one."""
-    files = [[(n, "a") for n in range(4)], [(n, "b") for n in range(4, 8)]]
-    build_table(spark, table, COLUMNS, files, **options)
-    with session_settings(spark, ON_DISK):
-        spark.sql(f"DELETE FROM delta.`{table}` WHERE id IN (1, 5)")
-    append_file(spark, table, COLUMNS, [(8, "c")])
+    build_three_versions(spark, table, COLUMNS, **options)
 
 
 def clone(spark: SparkSession, table: str, kind: str = "DEEP CLONE", as_of: str = "") -> Any:

@@ -22,7 +22,7 @@ from deltaic.exceptions import (
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import append_file, build_table, rows_of
+from tests.support.table_builder import build_three_versions, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,12 +38,7 @@ DOWNGRADE = "spark.deltaic.restore.protocolDowngradeAllowed"
 
 
 def build(spark: SparkSession, table: str, **options: Any) -> None:
-    """Version 0 has two files of four rows, version 1 deletes a row of each, version 2 adds one."""
-    files = [[(n, "a") for n in range(4)], [(n, "b") for n in range(4, 8)]]
-    build_table(spark, table, COLUMNS, files, **options)
-    with session_settings(spark, {"spark.deltaic.deletionVectors.maxInlineBytes": "0"}):
-        spark.sql(f"DELETE FROM delta.`{table}` WHERE id IN (1, 5)")
-    append_file(spark, table, COLUMNS, [(8, "c")])
+    build_three_versions(spark, table, COLUMNS, **options)
 
 
 def restore(spark: SparkSession, table: str, to: str | int) -> dict[str, int]:

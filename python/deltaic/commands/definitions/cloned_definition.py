@@ -5,12 +5,12 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, replace
 
+from deltaic.commands.definitions.copied_clustering import without_excluded_clustering
 from deltaic.commit.plan import Definition
 from deltaic.commit.ports import TableSnapshot
 from deltaic.protocol import in_commit_timestamps, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.change_data import check_feed_columns
-from deltaic.protocol.columns import clustering
 from deltaic.protocol.columns.column_lists import check_statistics_columns
 from deltaic.protocol.columns.column_mapping import MAX_COLUMN_ID, upgraded, with_new_columns
 from deltaic.protocol.columns.iceberg_compat import newly_active, require_compatible
@@ -137,9 +137,7 @@ def _protocol(request: CloneSource, metadata: Metadata) -> Protocol:
             protocol = protocol_without(protocol, feature)
     if request.current is not None:
         protocol = merged_protocol(request.current.protocol, protocol)
-        if metadata.partition_columns and supports(protocol, clustering.FEATURE):
-            # Protocol § Clustered Table: a table with partition columns does not support it.
-            protocol = protocol_without(protocol, clustering.FEATURE)
+        protocol = without_excluded_clustering(protocol, metadata)
     return protocol_for_new_definition(
         request.table, protocol, metadata, request.properties.request
     )

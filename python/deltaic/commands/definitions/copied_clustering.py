@@ -6,9 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from deltaic.commit.plan import Definition
-from deltaic.protocol.actions import DomainMetadata
+from deltaic.protocol.actions import DomainMetadata, Metadata, Protocol
 from deltaic.protocol.columns import clustering
 from deltaic.protocol.features import supports
+from deltaic.protocol.negotiation import protocol_without
+
+
+def without_excluded_clustering(protocol: Protocol, metadata: Metadata) -> Protocol:
+    """Return the protocol without clustering, if the table has partition columns.
+
+    Protocol § Clustered Table: such a table does not support it.
+    """
+    if metadata.partition_columns and supports(protocol, clustering.FEATURE):
+        return protocol_without(protocol, clustering.FEATURE)
+    return protocol
 
 
 def copied_clustering(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from deltaic.commands.definitions.copied_clustering import without_excluded_clustering
 from deltaic.commit.plan import Definition
 from deltaic.commit.ports import TableSnapshot
 from deltaic.protocol import in_commit_timestamps
 from deltaic.protocol.actions import Metadata
-from deltaic.protocol.columns import clustering
 from deltaic.protocol.columns.column_mapping import MAX_COLUMN_ID
 from deltaic.protocol.columns.iceberg_compat import require_compatible
 from deltaic.protocol.columns.identity import with_merged_high_water_marks
-from deltaic.protocol.features import supports
-from deltaic.protocol.negotiation import merged_protocol, protocol_without
+from deltaic.protocol.negotiation import merged_protocol
 from deltaic.protocol.numbers import whole_number
 from deltaic.protocol.properties import PROTECTED_VERSION_PROPERTY
 
@@ -45,9 +44,7 @@ def restored_definition(
     protocol = older.protocol
     if not allows_downgrade:
         protocol = merged_protocol(current.protocol, older.protocol)
-    if older.metadata.partition_columns and supports(protocol, clustering.FEATURE):
-        # Protocol § Clustered Table: a table with partition columns does not support it.
-        protocol = protocol_without(protocol, clustering.FEATURE)
+    protocol = without_excluded_clustering(protocol, older.metadata)
     metadata = with_merged_high_water_marks(older.metadata, current.metadata)
     metadata = _with_growing_properties(metadata, current.metadata)
     if in_commit_timestamps.is_active(protocol, metadata):
