@@ -34,7 +34,6 @@ COMMON_SETTINGS: Mapping[str, str] = {
 
 #: Variables that would put another Spark, or this process's own, in the child's way.
 FOREIGN_VARIABLES = (
-    "PYTHONPATH",
     "SPARK_HOME",
     "SPARK_CONF_DIR",
     "PYSPARK_GATEWAY_PORT",
@@ -97,6 +96,8 @@ class SparkProcess:
         }
         environment = {k: v for k, v in os.environ.items() if k not in FOREIGN_VARIABLES}
         environment["PYSPARK_PYTHON"] = python
+        # The package of this checkout, and not of another one that the environment was made for.
+        environment["PYTHONPATH"] = str(ROOT / "python")
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [

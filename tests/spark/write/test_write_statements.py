@@ -210,7 +210,7 @@ def test_optimized_write_makes_few_files_of_many_tasks(spark: SparkSession, tabl
         assert added() == 2
         assert added(optimizeWrite="false") == 16
         with session_settings(spark, {"spark.sql.adaptive.enabled": "false"}):
-            assert added() == 16
+            assert added() == 2
     optimized = "SET TBLPROPERTIES ('delta.autoOptimize.optimizeWrite' = 'true')"
     spark.sql(f"ALTER TABLE delta.`{table}` {optimized}")
     assert added() == 2

@@ -141,6 +141,8 @@ private[spark] object DeltaicExtension {
     DeletionVectorStrategy,
     // Streams: plans a micro-batch as a scan.
     StreamStrategy,
+    // Writes: coalesces the shuffle of an optimized write where adaptive execution is off.
+    OptimizedWriteStrategy,
     // Changes: runs a change and returns the numbers of its rows.
     AffectedRowsStrategy
   )

@@ -30,7 +30,7 @@ import io.deltaic.spark.write.{OptimizedWrite, WriteTargets}
  * }}}
  *
  *   - Any write with optimized writes enabled, to files of the configured size. Without
- *     adaptive execution the shuffle would only increase the number of files, so it is left out.
+ *     adaptive execution, as in a stream with state, the rows are [[OptimizedWriteRows]].
  *   - Every MERGE into a partitioned table: after its join each task has rows of all
  *     partitions, and would write a file to each. Rows that are only deleted are distributed by
  *     their file.
@@ -124,10 +124,9 @@ private[spark] final case class RebalanceWrites(spark: SparkSession) extends Rul
       properties: Map[String, String],
       option: String => Option[String]
   ): Option[Shuffle] =
-    Option.when(
-      spark.sessionState.conf.adaptiveExecutionEnabled &&
-      OptimizedWrite.isEnabled(spark, properties, option)
-    )(Shuffle(Some(OptimizedWrite.fileSizeBytes(spark))))
+    Option.when(OptimizedWrite.isEnabled(spark, properties, option))(
+      Shuffle(Some(OptimizedWrite.fileSizeBytes(spark)))
+    )
 
   private def shuffleOfMerge(
       properties: Map[String, String],
@@ -142,7 +141,9 @@ private[spark] final case class RebalanceWrites(spark: SparkSession) extends Rul
       shuffle: Option[Shuffle],
       by: => Seq[Expression]
   ): LogicalPlan = (rows, shuffle) match {
-    case (_: RebalancePartitions, _) | (_, None) => rows
+    case (_: RebalancePartitions | _: OptimizedWriteRows, _) | (_, None) => rows
+    case (_, Some(Shuffle(Some(bytes)))) if !spark.sessionState.conf.adaptiveExecutionEnabled =>
+      OptimizedWriteRows(by, rows, bytes)
     case (_, Some(Shuffle(fileSizeBytes))) =>
       RebalancePartitions(by, rows, optAdvisoryPartitionSize = fileSizeBytes)
   }
