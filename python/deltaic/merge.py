@@ -280,6 +280,7 @@ class DeltaMergeBuilder:
             must differ from the ID of its query if that writes the table, too.
         version
             The version of the application, which increases: of a stream, the number of the batch.
+            From 0 to 2**63 - 1.
 
         Returns
         -------
@@ -288,7 +289,7 @@ class DeltaMergeBuilder:
         Raises
         ------
         InvalidArgumentError
-            If the application is empty, or the version is not a 64-bit number.
+            If the application is empty, or the version is not from 0 to 2**63 - 1.
 
         Notes
         -----
@@ -311,8 +312,8 @@ class DeltaMergeBuilder:
             raise wrong("appId", appId, "it is not empty")
         if not isinstance(version, int) or isinstance(version, bool):
             raise wrong_type("version", version, "it is a whole number")
-        if not -(2**63) <= version < 2**63:
-            raise wrong("version", version, "it is a 64-bit number")
+        if not 0 <= version < 2**63:
+            raise wrong("version", version, "it is a number from 0 to 2**63 - 1")
         return self._copy(transaction=(appId, version))
 
     def execute(self) -> DataFrame:

@@ -100,7 +100,9 @@ def test_txn_is_recorded_and_applies_once() -> None:
     assert isinstance(txn["lastUpdated"], int)
 
 
-@pytest.mark.parametrize("version", ["9223372036854775808", "1_0", " 7", "\uff11", "", "1.0", "-"])
+@pytest.mark.parametrize(
+    "version", ["9223372036854775808", "-1", "1_0", " 7", "\uff11", "", "1.0", "-"]
+)
 def test_progress_that_no_reader_could_read_is_refused(version: str) -> None:
     log = create()
     with pytest.raises(InvalidArgumentError, match="txnVersion"):

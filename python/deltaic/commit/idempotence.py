@@ -29,7 +29,7 @@ def requested_txn(
     Raises
     ------
     InvalidArgumentError
-        If only one of the two options is given, or the version is not a 64-bit number.
+        If only one of the two options is given, or the version is not a number from 0 to 2**63 - 1.
     """
     app_id, version = options.get(_APP_ID), options.get(_VERSION)
     if app_id is None and version is None:
@@ -42,11 +42,11 @@ def requested_txn(
             "DELTAIC_TRANSACTION_OPTIONS_INCOMPLETE", table=table, given=given, missing=missing
         )
     number = whole_number(version)
-    if number is None or not -(2**63) <= number < 2**63:
+    if number is None or not 0 <= number < 2**63:
         raise error(
             "DELTAIC_INVALID_WRITE_OPTION",
             option="txnVersion",
             value=version,
-            valid="a whole number of 64 bits",
+            valid="a whole number from 0 to 9223372036854775807, which increases with each write",
         )
     return SetTransaction(app_id, number, now_ms)

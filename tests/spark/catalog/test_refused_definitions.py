@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import AnalysisException
 
-from deltaic.exceptions import InvalidArgumentError
+from deltaic.exceptions import DeltaError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,6 +57,23 @@ def test_partition_column_of_a_type_without_a_string_form_is_refused_by_its_type
     definition = f"CREATE TABLE {{t}} (id INT, v {type}) USING delta PARTITIONED BY (v)"
     says = f"partitioned by v: values of type {named} have no string representation"
     assert_refused(spark, definition, table, "DELTAIC_PARTITION_COLUMN_TYPE", says)
+
+
+@pytest.mark.parametrize(
+    "value", ["parse_json('1')", "map(1, 2)", "array(1)", "named_struct('a', 1)"]
+)
+def test_rows_are_not_partitioned_by_a_column_of_such_a_type(
+    spark: SparkSession, table: str, value: str
+) -> None:
+    df = spark.sql(f"SELECT 1 AS id, {value} AS v")
+    with pytest.raises(DeltaError, match="cannot be partitioned by v: values of type"):
+        df.write.format("delta").partitionBy("v").save(table)
+    with pytest.raises(DeltaError, match="cannot be partitioned by v: values of type"):
+        spark.sql(
+            f"CREATE TABLE delta.`{table}` USING delta PARTITIONED BY (v) AS"
+            f" SELECT 1 AS id, {value} AS v"
+        )
+    assert not Path(table).exists()
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ def test_sql_merge_in_a_batch_is_committed_once_by_settings(
         ("a", True, TypeError),
         ("a", 1.5, TypeError),
         ("a", 2**63, InvalidArgumentError),
+        ("a", -1, InvalidArgumentError),
     ],
 )
 def test_wrong_identifier_is_refused(

@@ -49,7 +49,7 @@ def test_continuous_trigger_is_refused_by_name(
     writer = rows.writeStream.format("delta").trigger(continuous="1 second")
     writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
     spark.sql("CREATE TABLE untouched (timestamp TIMESTAMP, value BIGINT) USING delta")
-    expected = "a continuous trigger of writeStream is not supported"
+    expected = "trigger=continuous: rows are written in batches"
     try:
         with pytest.raises(PySparkException, match=expected) as caught:
             query = writer.toTable("untouched") if named else writer.start(table)

@@ -293,12 +293,15 @@ def test_snapshot_to_begin_with_that_is_gone_is_an_error(
         ({"startingTimestamp": "2999-01-01"}, "startingVersion=latest"),
         ({"startingTimestamp": "soon"}, "it is not a timestamp, such as 2026-01-31"),
         ({"startingVersion": 0, "startingTimestamp": "2000-01-01"}, "one can hold"),
-        ({"maxFilesPerTrigger": 0}, "maxFilesPerTrigger=0: it is a whole number from 1 on"),
+        (
+            {"maxFilesPerTrigger": 0},
+            "maxFilesPerTrigger=0: it is a whole number from 1 to 2147483647",
+        ),
         ({"maxBytesPerTrigger": "many"}, "it is a number of bytes from 1 on"),
         ({"ignoreDeletes": "maybe"}, "ignoreDeletes=maybe: it is true or false"),
         ({"excludeRegex": "("}, "excludeRegex=("),
         ({"allowSourceColumnDrop": "soon"}, "it is always, or the version of the change"),
-        ({"versionAsOf": 0}, "a stream of the older version 0 is not supported"),
+        ({"versionAsOf": 0}, "a stream reads on from a version. Use option startingVersion"),
         (
             {"readChangeFeed": "true", "startingVersion": 0, "endingVersion": 0},
             "endingVersion=0: a stream has no end. Read these versions in a batch",

@@ -91,6 +91,21 @@ def test_txn_app_id_without_a_version_is_refused(spark: SparkSession, numbers: s
     assert log.versions(numbers) == [0]
 
 
+def test_negative_txn_version_is_refused(spark: SparkSession, numbers: str) -> None:
+    with session_settings(spark, txn("spark.deltaic", 3)):
+        spark.sql(f"INSERT INTO delta.`{numbers}` VALUES (5)")
+    for settings in (txn("spark.deltaic", -1), txn("spark.databricks.delta", -1)):
+        with (
+            session_settings(spark, settings),
+            pytest.raises(InvalidArgumentError, match="-1 is not a valid value of write option"),
+        ):
+            spark.sql(f"INSERT INTO delta.`{numbers}` VALUES (10)")
+    write = spark.range(9, 10).write.format("delta").mode("append").option("txnAppId", "new")
+    with pytest.raises(InvalidArgumentError, match="from 0 to"):
+        write.option("txnVersion", -5).save(numbers)
+    assert log.versions(numbers) == [0, 1]
+
+
 def test_session_may_reset_a_txn_version_that_is_used(spark: SparkSession, numbers: str) -> None:
     reset = {"spark.databricks.delta.write.txnVersion.autoReset.enabled": "true"}
     version = "spark.databricks.delta.write.txnVersion"

@@ -140,7 +140,7 @@ private[spark] class DeltaicTable(
 
   private def streaming(options: CaseInsensitiveStringMap, checkpoint: String): MicroBatchStream = {
     requireWhole()
-    tableVersion.requireNoTimeTravel("a stream")
+    tableVersion.requireStreamable()
     TableServices.current.stream(spark, this, options, checkpoint)
   }
 
@@ -171,7 +171,7 @@ private[spark] class DeltaicTable(
       identifiesRows = false
     )
       .mayBeStreamed { (changes, readOptions, checkpoint) =>
-        tableVersion.requireNoTimeTravel("a stream")
+        tableVersion.requireStreamable()
         TableServices.current.streamOfChanges(spark, this, changes, readOptions, checkpoint)
       }
   }
@@ -276,7 +276,7 @@ private[spark] class DeltaicTable(
   /** The source of a stream, with the tracked definition of the table. */
   def trackedAs(definition: Snapshot): DeltaicTable = {
     requireWhole()
-    tableVersion.requireNoTimeTravel("a stream")
+    tableVersion.requireStreamable()
     new DeltaicTable(spark, TableVersion.tracked(log, definition), displayName)
   }
 

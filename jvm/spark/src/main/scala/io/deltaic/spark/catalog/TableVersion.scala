@@ -79,6 +79,19 @@ private[spark] sealed trait TableVersion extends Product {
         s"$operation of the older version ${snapshot.version}"
       )
 
+  /** Requires that the user of a stream did not specify a version. */
+  def requireStreamable(): Unit =
+    if (isTimeTravel)
+      throw DeltaicException(
+        "DELTAIC_STREAM_OPTION_INVALID",
+        Map(
+          "table" -> log.table.toString,
+          "option" -> "versionAsOf",
+          "value" -> snapshot.version.toString,
+          "reason" -> "a stream reads on from a version. Use option startingVersion or startingTimestamp"
+        )
+      )
+
   /** Whether plans for this version are also plans for the other one. */
   def hasSameDefinition(version: Snapshot): Boolean = (version eq snapshot) ||
     version.metadata == snapshot.metadata && version.protocol == snapshot.protocol

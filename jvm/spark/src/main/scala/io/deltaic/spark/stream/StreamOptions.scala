@@ -91,9 +91,10 @@ private[stream] object StreamOptions {
       )
     StreamOptions(
       start = read.start,
-      maxFiles = read.value("maxFilesPerTrigger", "it is a whole number from 1 on") {
-        _.toIntOption.filter(_ > 0)
-      },
+      maxFiles =
+        read.value("maxFilesPerTrigger", s"it is a whole number from 1 to ${Int.MaxValue}") {
+          _.toIntOption.filter(_ > 0)
+        },
       maxBytes = read.value(
         "maxBytesPerTrigger",
         "it is a number of bytes from 1 on, such as 64m or 1g"

@@ -45,7 +45,12 @@ private[spark] final class TableSink(
 
   def unplanned: DeltaicThrowable =
     if (TableServices.current.hasExtension(spark))
-      UnsupportedOperation(log.table.toString, "a continuous trigger of writeStream")
+      StreamOptions.invalid(
+        log.table.toString,
+        "trigger",
+        "continuous",
+        "rows are written in batches. Use trigger(processingTime=...) or trigger(availableNow=True)"
+      )
     else
       DeltaicException(
         "DELTAIC_EXTENSION_MISSING",

@@ -44,7 +44,8 @@ private[spark] final class SessionWriteOptions(
   def isAlreadyCommitted(snapshot: Snapshot): Boolean = {
     val applied = for {
       appId <- all.get("txnappid")
-      version <- all.get("txnversion").flatMap(_.trim.toLongOption)
+      // The commit refuses a version that is not valid.
+      version <- all.get("txnversion").flatMap(_.trim.toLongOption).filter(_ >= 0)
       last <- snapshot.unexpiredTransactions(System.currentTimeMillis).get(appId)
     } yield last.version >= version
     applied.contains(true)

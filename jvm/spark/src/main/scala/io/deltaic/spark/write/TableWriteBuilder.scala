@@ -12,8 +12,9 @@ import org.apache.spark.sql.connector.expressions.{Expressions, SortDirection, S
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
 import org.apache.spark.sql.deltaic.SchemaInternals
+import org.apache.spark.sql.types._
 
-import io.deltaic.protocol.AddFile
+import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.reads.ReadRecordingWrite
 
@@ -126,7 +127,23 @@ private[spark] final class TableWriteBuilder(target: WriteTarget, info: LogicalW
     ReadOnlyOptions.refuse(target.table, info.options.keySet.asScala)
     WriteFlags.requireValid(option => Option(info.options.get(option)))
     ReplaceWhere.requireHonored(target.table, info.options, replaced)
+    requireOrderedPartitions()
     new TableWrite(target.copy(intent = intent), replaced, info)
+  }
+
+  /** Before Spark sorts the rows by the partition columns, which it cannot do by any type. */
+  private def requireOrderedPartitions(): Unit = for {
+    name <- target.partitionColumns
+    column <- info.schema.find(_.name == name)
+    if isUnordered(column.dataType)
+  } throw DeltaicException(
+    "DELTAIC_PARTITION_COLUMN_TYPE",
+    Map("table" -> target.table, "column" -> name, "type" -> column.dataType.sql)
+  )
+
+  private def isUnordered(dataType: DataType): Boolean = dataType match {
+    case _: StructType | _: ArrayType | _: MapType | _: VariantType | _: UserDefinedType[_] => true
+    case _ => false
   }
 
   /** As delta-spark records it: the effective mode, also for appends and tables without partitions. */

@@ -22,15 +22,21 @@ private[catalog] object PartialRows {
     for {
       lacking <- lackingIn(rows, columns).headOption
       (column, from, to) <- castsIn(rows, columns).headOption
-    } throw DeltaicException(
-      "DELTAIC_ASSIGNMENT_REFUSED",
-      Map(
-        "table" -> table.log.table.toString,
-        "column" -> column,
-        "reason" ->
-          s"${from.sql} is not cast to ${to.sql} in rows that lack a column of the table, $lacking"
+    } {
+      val widening =
+        if (Cast.canUpCast(to, from))
+          ". With delta.enableTypeWidening=true of the table and the option mergeSchema=true, its type becomes the wider one"
+        else ""
+      throw DeltaicException(
+        "DELTAIC_ASSIGNMENT_REFUSED",
+        Map(
+          "table" -> table.log.table.toString,
+          "column" -> column,
+          "reason" ->
+            s"${from.sql} is not cast to ${to.sql}, because the rows lack another column of the table, $lacking$widening"
+        )
       )
-    )
+    }
 
   private def lackingIn(rows: DataType, columns: DataType, path: String = ""): Seq[String] =
     (rows, columns) match {
