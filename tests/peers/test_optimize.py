@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import deltalake
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -12,6 +14,7 @@ from tests.support import log
 from tests.support.delta_rs import by_query, in_order
 from tests.support.interleave import committed_meanwhile
 from tests.support.quick import quick_and_thorough
+from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import rows_of
 
@@ -226,3 +229,112 @@ def test_delta_spark_goes_on_from_a_compaction_that_was_reverted(
     expected.remove((14, "a"))
     assert in_order(tuple(row) for row in found["rows"]) == in_order(expected)
     assert in_order(rows_of(spark, table)) == in_order(expected)
+
+
+#: Ways in which files are rewritten, each with what it needs before.
+REWRITES: dict[str, list[str]] = {
+    "z-order": ["OPTIMIZE {t} ZORDER BY (v, id)"],
+    "purge": ["REORG TABLE {t} APPLY (PURGE)"],
+    "auto clustering": [
+        "ALTER TABLE {t} CLUSTER BY (v, id)",
+        "INSERT INTO {t} VALUES (90, 1, 'n')",
+    ],
+    "rebased compaction": ["OPTIMIZE {t}"],
+    "rebased z-order": ["OPTIMIZE {t} ZORDER BY (id, v)"],
+}
+
+
+@pytest.fixture(scope="module")
+def unpartitioned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build a table of three files, two with deleted rows."""
+    path = tmp_path_factory.mktemp("bases") / "unpartitioned"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id INT, p INT, v STRING) USING delta TBLPROPERTIES ("
+        "'delta.enableDeletionVectors' = 'true', 'delta.enableRowTracking' = 'true')"
+    )
+    insert_three_times(spark, path)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id IN (3, 8, 23)")
+    return path
+
+
+@pytest.mark.protocol("dv-functional-3", "writer-row-tracking-24")
+@pytest.mark.parametrize("case", quick_and_thorough(REWRITES, "z-order", "rebased compaction"))
+def test_peers_go_on_from_each_rewrite_and_we_from_theirs(
+    spark: SparkSession, delta_spark: SparkProcess, unpartitioned: Path, table: str, case: str
+) -> None:
+    """delta-rs appends and deletes, delta-spark appends, deletes and compacts; row IDs stay."""
+    log.copy_table(unpartitioned, table)
+    name = f"delta.`{table}`"
+    statements = [one.replace("{t}", name) for one in REWRITES[case]]
+    meanwhile = f"DELETE FROM {name} WHERE id IN (4, 30)"
+    ids = f"SELECT id, _metadata.row_id FROM {name}"
+    before = {row[0]: row[1] for row in spark.sql(ids).collect()}
+    if case.startswith("rebased"):
+        with committed_meanwhile(lambda: spark.sql(meanwhile).collect()):
+            spark.sql(statements[0])
+        moved = [a for a in log.last_actions(table, "add") if "deletionVector" in a]
+        assert sum(add["deletionVector"]["cardinality"] for add in moved) == 2
+    elif case == "auto clustering":
+        settings = {
+            "spark.deltaic.autoCompact.enabled": "true",
+            "spark.deltaic.autoCompact.minNumFiles": "4",
+            "spark.deltaic.maintenance.background": "false",
+        }
+        with session_settings(spark, settings):
+            for one in statements:
+                spark.sql(one)
+        assert log.commit_info(table)["operationParameters"]["auto"] is True
+    else:
+        spark.sql(statements[0])
+    kept = rows_of(spark, table)
+    assert in_order(by_query(table)) == in_order(kept)
+    theirs = [
+        "DELETE FROM {t} WHERE id IN (5, 41)",
+        "INSERT INTO {t} VALUES (100, 0, 'x')",
+        "OPTIMIZE {t}",
+    ]
+    found = delta_spark.run(RUN, statements=theirs, table=table)
+    expected = [row for row in kept if row[0] not in (5, 41)] + [(100, 0, "x")]
+    assert in_order(map(tuple, found["rows"])) == in_order(expected)
+    assert in_order(rows_of(spark, table)) == in_order(by_query(table)) == in_order(expected)
+    after = {row[0]: row[1] for row in spark.sql(ids).collect()}
+    assert {i: n for i, n in after.items() if i in before} == {
+        i: n for i, n in before.items() if i in after
+    }
+    spark.sql(f"DELETE FROM {name} WHERE id = 6")
+    spark.sql(f"OPTIMIZE {name} {'' if 'clustering' in case else 'ZORDER BY (v)'}")
+    expected = [row for row in expected if row[0] != 6]
+    found = delta_spark.run(RUN, statements=["DELETE FROM {t} WHERE id = 7"], table=table)
+    assert in_order(map(tuple, found["rows"])) == in_order(r for r in expected if r[0] != 7)
+
+
+@pytest.mark.parametrize("case", ["z-order", "purge"])
+def test_delta_rs_goes_on_from_our_rewrites_and_we_from_its(
+    spark: SparkSession, table: str, case: str
+) -> None:
+    """A table without deletion vectors or row tracking, which delta-rs can write."""
+    name = f"delta.`{table}`"
+    spark.sql(
+        f"CREATE TABLE {name} (id INT, p INT, v STRING) USING delta"
+        " TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
+    )
+    insert_three_times(spark, Path(table))
+    if case == "purge":
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+        spark.sql(f"DELETE FROM {name} WHERE id IN (3, 25)")
+    spark.sql(REWRITES[case][0].replace("{t}", name))
+    expected = list(rows_of(spark, table))
+    assert in_order(by_query(table)) == in_order(expected)
+    new = pa.table({"id": pa.array([200], pa.int32()), "p": pa.array([1], pa.int32()), "v": ["n"]})
+    deltalake.write_deltalake(table, new, mode="append")
+    expected.append((200, 1, "n"))
+    if case == "z-order":
+        theirs = deltalake.DeltaTable(table)
+        theirs.delete("id = 7")
+        theirs.optimize.compact()
+        expected = [row for row in expected if row[0] != 7]
+    assert in_order(rows_of(spark, table)) == in_order(expected)
+    spark.sql(f"DELETE FROM {name} WHERE id = 9")
+    spark.sql(f"OPTIMIZE {name} ZORDER BY (id)")
+    expected = [row for row in expected if row[0] != 9]
+    assert in_order(rows_of(spark, table)) == in_order(by_query(table)) == in_order(expected)

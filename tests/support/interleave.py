@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from deltaic.commit import transaction
 from deltaic.commit.clock import Clock
@@ -53,3 +54,23 @@ def committed_meanwhile(theirs: Callable[[], object]) -> Iterator[None]:
         assert attempts.run is run, "nothing was committed"
     finally:
         restore()
+
+
+@contextmanager
+def before_compaction_commits(theirs: Callable[[], object]) -> Iterator[None]:
+    """Run `theirs` right before the first commit of auto compaction within the block."""
+    attempts = transaction._Attempts
+    run = attempts.run
+
+    def run_after_theirs(self: Any, ours: Any, policy: Any) -> Any:
+        if self.summary.operation.parameters.get("auto") == "true":
+            attempts.run = run  # type: ignore[method-assign]
+            theirs()
+        return run(self, ours, policy)
+
+    attempts.run = run_after_theirs  # type: ignore[method-assign]
+    try:
+        yield
+        assert attempts.run is run, "no compaction was committed"
+    finally:
+        attempts.run = run  # type: ignore[method-assign]

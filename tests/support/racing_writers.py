@@ -69,6 +69,35 @@ while time.monotonic() < deadline:
 """
 
 
+#: Runs one of the statements after the other until the time is up, and returns how often each has
+#: rewritten files; or deletes the files that have not been in the table for 20 seconds, again and
+#: again. Only another statement that moves the same rows makes one of them fail.
+MAINTAIN = """
+import itertools, time
+from collections import Counter
+from deltaic import DeltaTable
+from deltaic.exceptions import ConcurrentModificationError
+
+spark.conf.set("spark.deltaic.retentionDurationCheck.enabled", "false")
+done = Counter()
+deadline = time.monotonic() + seconds
+for statement in itertools.cycle(statements or ["VACUUM"]):
+    if time.monotonic() > deadline and (done or not statements):
+        break
+    if vacuums:
+        DeltaTable.forPath(spark, table).vacuum(20 / 3600)
+        done["VACUUM"] += 1
+    else:
+        try:
+            named = statement.replace("{t}", f"delta.`{table}`")
+            done[statement] += spark.sql(named).first().metrics.numFilesRemoved > 0
+        except ConcurrentModificationError as problem:
+            assert "(OPTIMIZE)" in str(problem) or "(REORG)" in str(problem), problem
+    time.sleep(5 if vacuums else 1)
+result = dict(+done)
+"""
+
+
 def expected_rows(results: Sequence[Any], rows: int) -> dict[int, int]:
     """Return the value of each row, given the results of the writers."""
     added = Counter(i for result in results for i in result[0])

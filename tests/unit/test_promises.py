@@ -232,6 +232,12 @@ SETTINGS: dict[str, Shown] = {
     "optimize.minFileSize": Shown("tests/spark/optimize/test_optimize.py"),
     "optimize.minTaskSize": Shown("tests/spark/optimize/test_optimize.py"),
     "optimize.clustering.maxWriteAmplification": Shown("tests/spark/optimize/test_clustering.py"),
+    "optimize.clustering.mergeStrategy.minCubeSize.targetCubeSize": Shown(
+        "tests/spark/optimize/test_clustering.py", "targetCubeSize"
+    ),
+    "optimize.clustering.mergeStrategy.minCubeSize.threshold": Shown(
+        "tests/spark/optimize/test_clustering.py", "minCubeSize"
+    ),
     "optimize.zorder.checkStatsCollection.enabled": Shown("tests/spark/optimize/test_z_order.py"),
     "schema.autoMerge.enabled": Shown("tests/spark/write/test_schema_evolution.py"),
     "snapshot.distributedThresholdBytes": Shown("tests/spark/scan/test_distributed_snapshot.py"),

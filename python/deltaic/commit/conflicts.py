@@ -135,7 +135,8 @@ def concurrent_append(ours: CurrentTransaction, winner: WinningCommit) -> Confli
 def concurrent_delete_delete(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
     """Conflict if both remove the same file, or change it in ways that cannot be combined."""
     path = winner.removed_file_we_change
-    return Conflict("DELTAIC_CONCURRENT_DELETE_DELETE", winner, path) if path else None
+    condition = _changed_rows_condition(ours, "DELTAIC_CONCURRENT_DELETE_DELETE")
+    return Conflict(condition, winner, path) if path else None
 
 
 def concurrent_compaction(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:
@@ -148,7 +149,18 @@ def concurrent_compaction(ours: CurrentTransaction, winner: WinningCommit) -> Co
     no file that we change: the rows are the same.
     """
     path = winner.compacted_file_we_change
-    return Conflict("DELTAIC_CONCURRENT_COMPACTION", winner, path) if path else None
+    condition = _changed_rows_condition(ours, "DELTAIC_CONCURRENT_COMPACTION")
+    return Conflict(condition, winner, path) if path else None
+
+
+def _changed_rows_condition(ours: CurrentTransaction, condition: str) -> str:
+    """Return the condition of a change of the same file, or that of a commit that moves its rows.
+
+    A commit that moves rows conflicts only if it does not know where they are, and can be told what
+    to do about that.
+    """
+    moves_rows = ours.operation in (Operation.OPTIMIZE, Operation.REORG)
+    return "DELTAIC_CONCURRENT_CHANGE_OF_MOVED_ROWS" if moves_rows else condition
 
 
 def concurrent_row_change(ours: CurrentTransaction, winner: WinningCommit) -> Conflict | None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from deltaic import DeltaTable
-from deltaic.commit import transaction
 from deltaic.exceptions import ConcurrentModificationError
 from tests.support import change_feed, log
+from tests.support.checkpoint import write_checkpoint
 from tests.support.delta_rs import by_query, in_order
-from tests.support.interleave import committed_meanwhile
+from tests.support.interleave import before_compaction_commits, committed_meanwhile
 from tests.support.jvm_log import jvm_log
 from tests.support.maintenance import await_maintenance, log_files
 from tests.support.session_settings import session_settings
@@ -211,12 +210,16 @@ def test_batches_of_streams_start_it(
 
 def test_table_that_cannot_be_compacted_is_logged_once(spark: SparkSession, table: str) -> None:
     build_table(spark, table, SCHEMA, files(2), properties=ON)
-    spark.sql(f"ALTER TABLE delta.`{table}` CLUSTER BY (id)")
-    with jvm_log(spark) as lines, session_settings(spark, {MIN_FILES: "2"}):
+    write_checkpoint(table, "classic")
+    jvm = spark._jvm
+    assert jvm is not None
+    jvm.io.deltaic.replay.DeltaLog.invalidate(jvm.org.apache.hadoop.fs.Path(table))
+    distributed = {"spark.deltaic.snapshot.distributedThresholdBytes": "0", MIN_FILES: "2"}
+    with jvm_log(spark) as lines, session_settings(spark, distributed):
         append(spark, table, count=2)
         await_maintenance(spark)
     (line,) = (line for line in lines if "auto compaction" in line)
-    assert line.startswith("WARN") and table in line and "is clustered" in line
+    assert line.startswith("WARN") and table in line and "distributedThresholdBytes" in line
     assert compactions(table) == []
 
 
@@ -231,26 +234,6 @@ def test_invalid_setting_fails_no_commit_and_is_logged(
     assert table in record.getMessage() and MIN_FILES in caplog.text
     assert compactions(table) == []
     assert len(log_files(table, "*.crc")) == 2, "other maintenance is done"
-
-
-@contextmanager
-def before_compaction_commits(theirs: Callable[[], object]) -> Iterator[None]:
-    """Run `theirs` right before the first commit of auto compaction within the block."""
-    attempts = transaction._Attempts
-    run = attempts.run
-
-    def run_after_theirs(self: Any, ours: Any, policy: Any) -> Any:
-        if self.summary.operation.parameters.get("auto") == "true":
-            attempts.run = run  # type: ignore[method-assign]
-            theirs()
-        return run(self, ours, policy)
-
-    attempts.run = run_after_theirs  # type: ignore[method-assign]
-    try:
-        yield
-        assert attempts.run is run, "no compaction was committed"
-    finally:
-        attempts.run = run  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("vectors", [True, False])

@@ -8,9 +8,10 @@ import pytest
 
 from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
-from tests.support.delta_rs import by_arrow, in_order
+from tests.support.delta_rs import by_arrow, by_query, in_order
 from tests.support.interleave import committed_meanwhile
 from tests.support.jobs import await_tasks, failures_of_cancelled, most_tasks
+from tests.support.quick import quick_and_thorough
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
 
@@ -115,24 +116,58 @@ def test_few_tasks_write_what_many_would(spark: SparkSession, table: str) -> Non
             optimize(spark, table)
 
 
-def test_cancelled_command_leaves_the_table_as_it_was(spark: SparkSession, table: str) -> None:
+@pytest.mark.parametrize("order", ["ZORDER BY (s, id)", "clustering"])
+def test_few_tasks_order_what_many_would(spark: SparkSession, table: str, order: str) -> None:
+    partition_by = ["p"] if order != "clustering" else ()
+    build_table(spark, table, SCHEMA, FILES, partition_by=partition_by)
+    if order == "clustering":
+        spark.sql(f"ALTER TABLE delta.`{table}` CLUSTER BY (s, id)")
+    rest = "" if order == "clustering" else order
+    before = rows_of(spark, table)
+    small = {"spark.deltaic.optimize.minTaskSize": "1", "spark.deltaic.optimize.maxFileSize": "2k"}
+    with session_settings(spark, {**small, "spark.databricks.delta.optimize.maxThreads": "2"}):
+        tasks = most_tasks(spark, lambda: spark.sql(f"OPTIMIZE delta.`{table}` {rest}"))
+    assert tasks == 2
+    assert rows_of(spark, table) == before
+    assert in_order(by_query(table)) == in_order(before)
+
+
+#: A statement, and what precedes it.
+CANCELLED = {
+    "compaction": ([], "OPTIMIZE {t}"),
+    "z-order": ([], "OPTIMIZE {t} ZORDER BY (s, id)"),
+    "clustering": (["ALTER TABLE {t} CLUSTER BY (s)"], "OPTIMIZE {t}"),
+    "purge": (["DELETE FROM {t} WHERE id % 100 = 3"], "REORG TABLE {t} APPLY (PURGE)"),
+}
+
+
+@pytest.mark.parametrize("case", quick_and_thorough(CANCELLED, "compaction", "z-order"))
+def test_cancelled_command_leaves_the_table_as_it_was(
+    spark: SparkSession, table: str, case: str
+) -> None:
     rows = spark.range(0, 400_000, 1, 40).selectExpr("id", "sha2(STRING(id), 512) AS s")
-    rows.write.format("delta").save(table)
-    stored = log.files_in(table, ".parquet")
-    group = "cancelled-optimize"
+    rows.write.format("delta").option("delta.enableDeletionVectors", "true").save(table)
+    before, statement = CANCELLED[case]
+    for one in before:
+        spark.sql(one.replace("{t}", f"delta.`{table}`"))
+    expected = rows.where("id % 100 <> 3") if case == "purge" else rows
+    stored, versions = log.files_in(table, ".parquet"), log.versions(table)
+    named = statement.replace("{t}", f"delta.`{table}`")
+    group = f"cancelled-{case}"
     with session_settings(spark, {"spark.deltaic.optimize.minTaskSize": "64k"}):
         failures = failures_of_cancelled(
             spark,
             group,
-            lambda: optimize(spark, table),
+            lambda: spark.sql(named).collect(),
             lambda: running_tasks(spark, group) > 0,
         )
     assert [group in str(problem) for problem in failures] == [True]
-    assert log.versions(table) == [0]
+    assert log.versions(table) == versions
     assert log.files_in(table, ".parquet") == stored
-    assert optimize(spark, table).numFilesRemoved == 40
+    (result,) = spark.sql(named).collect()
+    assert result.metrics.numFilesRemoved == 40
     found = spark.read.format("delta").load(table)
-    assert found.exceptAll(rows).isEmpty() and found.count() == 400_000
+    assert found.exceptAll(expected).isEmpty() and found.count() == expected.count()
 
 
 def running_tasks(spark: SparkSession, group: str) -> int:

@@ -143,6 +143,49 @@ def test_files_that_new_rows_do_not_overlap_stay(spark: SparkSession, table: str
         assert cluster(spark, table).numFilesRemoved == 1
 
 
+CUBE_SIZE = "optimize.clustering.mergeStrategy.minCubeSize"
+
+
+@pytest.mark.parametrize("prefix", ["spark.deltaic.", "spark.databricks.delta."])
+def test_cubes_of_the_minimum_size_are_left_alone(
+    spark: SparkSession, table: str, prefix: str
+) -> None:
+    create(spark, table, "x")
+    insert(spark, table, 400)
+    cluster(spark, table)
+    (cube,) = cubes(table)
+    for threshold, merged in ((size(cubes(table)[cube]), False), (1 << 40, True)):
+        insert(spark, table, 400)
+        with session_settings(spark, {f"{prefix}{CUBE_SIZE}.threshold": str(threshold)}):
+            assert (cluster(spark, table).numFilesRemoved > 1) is merged
+        assert (cube in cubes(table)) is not merged
+    for wrong in ("-1", "large"):
+        with (
+            session_settings(spark, {f"{prefix}{CUBE_SIZE}.threshold": wrong}),
+            pytest.raises(InvalidArgumentError, match=r"minCubeSize\.threshold"),
+        ):
+            cluster(spark, table)
+
+
+def test_cubes_have_the_target_size(spark: SparkSession, table: str) -> None:
+    create(spark, table, "x")
+    for x_from in range(0, 400, 100):
+        insert(spark, table, 400, x_from=x_from)
+    before = rows_of(spark, table)
+    two = 2 * min(add["size"] for add in log.active_files(table))
+    settings = {f"spark.databricks.delta.{CUBE_SIZE}.targetCubeSize": str(two - 1)}
+    with session_settings(spark, settings):
+        metrics = cluster(spark, table)
+    assert metrics.clusteringStats.numOutputZCubes == len(cubes(table)) == 2
+    assert rows_of(spark, table) == before
+    # No target is smaller than the minimum.
+    settings[f"spark.deltaic.{CUBE_SIZE}.threshold"] = "1g"
+    with session_settings(spark, settings):
+        cluster(spark, table, "FULL")
+    assert len(cubes(table)) == 1
+    assert rows_of(spark, table) == before
+
+
 def test_full_clusters_all_files(spark: SparkSession, table: str) -> None:
     create(spark, table)
     cluster_two_cubes(spark, table)

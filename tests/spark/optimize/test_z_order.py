@@ -285,18 +285,51 @@ def test_order_of_pages(spark: SparkSession, table: str) -> None:
     assert sum(steps) / len(steps) < 8
 
 
-def test_a_delete_meanwhile_is_a_conflict_that_says_so(spark: SparkSession, table: str) -> None:
+@pytest.mark.parametrize("kind", ["z-order", "clustering"])
+def test_a_delete_meanwhile_is_a_conflict_that_says_what_to_do(
+    spark: SparkSession, table: str, kind: str
+) -> None:
+    """Without row tracking it is not known where the rows are; with it, neither fails."""
     build_table(spark, table, SCHEMA, FILES)
     name = f"delta.`{table}`"
+    if kind == "clustering":
+        spark.sql(f"ALTER TABLE {name} CLUSTER BY (id)")
+    order = "ZORDER BY id" if kind == "z-order" else ""
+    advice = "delta.enableDeletionVectors and delta.enableRowTracking to true"
     with (
         committed_meanwhile(lambda: spark.sql(f"DELETE FROM {name} WHERE id = 3").collect()),
-        pytest.raises(ConcurrentModificationError, match="conflicts with version 1"),
+        pytest.raises(ConcurrentModificationError, match=r"OPTIMIZE .* with version") as lost,
     ):
-        z_order(spark, table, "ZORDER BY id")
+        z_order(spark, table, order)
+    assert lost.value.condition == "DELTAIC_CONCURRENT_CHANGE_OF_MOVED_ROWS"
+    assert advice in str(lost.value)
     assert len(log.files_in(table, ".parquet")) == 6, "the loser's file is deleted"
     with (
-        committed_meanwhile(lambda: z_order(spark, table, "ZORDER BY id")),
-        pytest.raises(ConcurrentModificationError, match="The log does not say where they are now"),
+        committed_meanwhile(lambda: z_order(spark, table, order)),
+        pytest.raises(ConcurrentModificationError, match="The log does not say where they") as lost,
     ):
         spark.sql(f"DELETE FROM {name} WHERE id = 4").collect()
-    assert 4 in {row[0] for row in rows_of(spark, table)}
+    assert advice in str(lost.value)
+    assert {3, 4} & {row[0] for row in rows_of(spark, table)} == {4}
+
+
+@pytest.mark.parametrize("kind", ["z-order", "clustering"])
+def test_files_have_the_size_that_was_asked_for(spark: SparkSession, table: str, kind: str) -> None:
+    """All files but the last on the curve, which has the rest; the rows cannot be compressed."""
+    clause = "CLUSTER BY (a, b)" if kind == "clustering" else ""
+    spark.sql(f"CREATE TABLE delta.`{table}` (a DOUBLE, b DOUBLE, c BINARY) USING delta {clause}")
+    spark.sql(
+        f"INSERT INTO delta.`{table}` SELECT rand(1), rand(2), unhex(sha2(STRING(id), 256))"
+        " FROM range(0, 36000, 1, 6)"
+    )
+    target = 256 << 10
+    settings = {
+        "spark.deltaic.optimize.maxFileSize": str(target),
+        "spark.deltaic.optimize.minTaskSize": "16k",
+    }
+    with session_settings(spark, settings):
+        z_order(spark, table, "ZORDER BY (a, b)" if kind == "z-order" else "")
+    sizes = sorted(add["size"] for add in log.active_files(table))
+    assert len(sizes) >= 6
+    assert all(0.8 * target <= size <= 1.2 * target for size in sizes[1:]), sizes
+    assert sizes[0] <= 1.2 * target

@@ -6,13 +6,15 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
 from tests.support.jobs import job_descriptions, jobs_of
+from tests.support.maintenance import await_maintenance
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import build_table
+from tests.support.table_builder import append_file, build_table
 from tests.support.vacuumed import UNCHECKED, backdate, table_of_many_files
 
 SCHEMA = "id INT, v INT"
@@ -60,6 +62,55 @@ def test_jobs_of_optimize_and_reorg(spark: SparkSession, table: str) -> None:
     assert followed[-2:] == of_operation(
         table, "DELETE", "read the row IDs of deleted rows", "find relocated rows by their row IDs"
     )
+
+
+def test_jobs_of_compactions_of_several_parts(spark: SparkSession, table: str) -> None:
+    """Every job has a name: those that write, that join what others wrote, and that order rows."""
+    rows = spark.range(0, 40_000, 1, 4).selectExpr(
+        "CAST(id AS INT) id", "CAST(rand(7) * 1e9 AS INT) v"
+    )
+    rows.write.format("delta").save(table)
+    target = f"delta.`{table}`"
+    small = {"spark.deltaic.optimize.minTaskSize": "32k"}
+    sample, order = "sample the columns of the order", "order the rows of {} files"
+    join = "join the parts of 1 files"
+    with session_settings(spark, small):
+        found = described(spark, lambda: spark.sql(f"OPTIMIZE {target}"))
+        assert found == of_operation(table, "OPTIMIZE", "rewrite 4 files", join)
+        spark.sql(f"ALTER TABLE {target} CLUSTER BY (v)")
+        found = described(spark, lambda: spark.sql(f"OPTIMIZE {target}"))
+        assert found == of_operation(table, "OPTIMIZE", sample, order.format(1), join)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_jobs_of_auto_compaction(spark: SparkSession, table: str, clustered: bool) -> None:
+    properties = {"delta.autoOptimize.autoCompact": "true"}
+    build_table(spark, table, SCHEMA, FILES, properties=properties)
+    if clustered:
+        spark.sql(f"ALTER TABLE delta.`{table}` CLUSTER BY (v, id)")
+    group = job_groups(spark)
+    with session_settings(spark, {"spark.deltaic.autoCompact.minNumFiles": "4"}):
+        append_file(spark, table, SCHEMA, [(100, 1)])
+        await_maintenance(spark)
+    (ours,) = {name for name in job_groups(spark) - group if "auto-compaction" in name}
+    phases = (
+        ["sample the columns of the order", "order the rows of 4 files"]
+        if clustered
+        else ["rewrite 4 files"]
+    )
+    names = list(dict.fromkeys(job_descriptions(spark, ours)))
+    assert names == [
+        name.replace("deltaic ", "auto compaction: deltaic ")
+        for name in of_operation(table, "OPTIMIZE", *phases)
+    ]
+
+
+def job_groups(spark: SparkSession) -> set[str]:
+    scala = spark.sparkContext._jsc.sc()
+    scala.listenerBus().waitUntilEmpty()
+    jobs = scala.statusStore().jobsList(None)
+    groups = (jobs.apply(i).jobGroup() for i in range(jobs.size()))
+    return {group.get() for group in groups if group.isDefined()}
 
 
 def test_jobs_of_vacuum_and_restore(spark: SparkSession, table: str) -> None:

@@ -3,7 +3,7 @@ package io.deltaic.spark.commit
 import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.deltaic.protocol.{AddCdcFile, AddFile, DeltaicException, RemoveFile}
-import io.deltaic.spark.commit.lineage.{CompactionPart, Lineage}
+import io.deltaic.spark.commit.lineage.{CompactionPart, InputFiles, Lineage}
 import io.deltaic.spark.util.Json
 
 /**
@@ -55,7 +55,7 @@ private[spark] final case class CommitFiles(
       copy(
         removes = removes.filterNot(inputs),
         adds = adds.filterNot(add => outputs(add.path)).map { add =>
-          Lineage.of(add).fold(add) { lineage =>
+          Lineage.of(add).fold(InputFiles.without(add, dropped)) { lineage =>
             add.copy(tags = add.tags + lineage.without(dropped).tag)
           }
         }

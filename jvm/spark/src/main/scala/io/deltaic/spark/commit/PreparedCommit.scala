@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import io.deltaic.log.{CommitFile, WriteOutcome}
 import io.deltaic.protocol._
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.commit.lineage.{Lineage, RevertedCompactions}
+import io.deltaic.spark.commit.lineage.{InputFiles, Lineage, RevertedCompactions}
 import io.deltaic.spark.util.Json
 
 /**
@@ -325,8 +325,8 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
       removes: Seq[RemoveFile]
   ): Boolean = {
     val hasMoved = removes.exists(r => !r.dataChange && isChanged(rebase.canonical(r.path)))
-    val mayBeFound = adds.exists(_.tags.contains(Lineage.Tag)) ||
-      request.rebaseSettings.exists(_.lookup.isDefined)
+    val mayBeFound = request.rebaseSettings.exists(_.lookup.isDefined) ||
+      adds.exists(add => add.tags.contains(Lineage.Tag) || add.tags.contains(InputFiles.Tag))
     if (!hasMoved || !mayBeFound) false
     else {
       val followed = relocatedRows.filterNot(_ => relocatesRows).flatMap { moved =>
@@ -408,7 +408,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 
   /** Others have deleted rows of a file up to this version that this commit has moved, and cannot find. */
   private def lostRows(version: Long, file: String): DeltaicThrowable = DeltaicException(
-    "DELTAIC_CONCURRENT_DELETE_DELETE",
+    "DELTAIC_CONCURRENT_CHANGE_OF_MOVED_ROWS",
     Map(
       "operation" -> request.operation.name,
       "table" -> request.log.table.toString,

@@ -5,7 +5,7 @@ import org.apache.hadoop.fs.Path
 import io.deltaic.dv.{DeletionVector, DeletionVectorFileWriter}
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, RemoveFile}
 import io.deltaic.spark.commit.DeletionVectorRebase.{Stored, of}
-import io.deltaic.spark.commit.lineage.{Lineage, RelocatedRows}
+import io.deltaic.spark.commit.lineage.{InputFiles, Lineage, RelocatedRows}
 
 /**
  * Rebases two commits of which one has relocated rows to other files, and the other has deleted some of them. In
@@ -83,11 +83,19 @@ private[spark] final class RelocatedRowsRebase(
     }.toMap
     private val tags = original.adds.map(add => add.path -> Lineage.of(add)).toMap
 
-    def of(add: AddFile): AddFile = tags.get(add.path).flatten.fold(add) { lineage =>
-      val own = lineage.inputs.flatMap(_._1).toSet
-      val read = lineage.copy(vectors = vectors.filter { case (input, _) => own(input) })
-      add.copy(tags = add.tags + read.without(dropped).tag)
-    }
+    private val inputFiles = original.adds.map(add => add.path -> InputFiles.of(add)).toMap
+
+    def of(add: AddFile): AddFile =
+      tags.get(add.path).flatten.fold(withInputFiles(add)) { lineage =>
+        val own = lineage.inputs.flatMap(_._1).toSet
+        val read = lineage.copy(vectors = vectors.filter { case (input, _) => own(input) })
+        add.copy(tags = add.tags + read.without(dropped).tag)
+      }
+
+    private def withInputFiles(add: AddFile): AddFile =
+      inputFiles.get(add.path).flatten.fold(add) { inputs =>
+        add.copy(tags = add.tags - InputFiles.Tag ++ inputs.without(dropped).map(_.tag))
+      }
   }
 
   /**

@@ -17,7 +17,6 @@ import io.deltaic.log.DaemonThread
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.errors.DeltaicConcurrentModificationException
-import io.deltaic.spark.schema.ClusteringColumns
 
 /**
  * Compacts small files after commits, on a thread of its own, so that commits need not wait
@@ -186,13 +185,10 @@ private[spark] object AutoCompaction {
   }
 
   private def impossible(snapshot: Snapshot): Option[String] =
-    if (ClusteringColumns.physical(snapshot).nonEmpty)
-      Some("the table is clustered, and a compaction would mix its clusters. Run OPTIMIZE")
-    else
-      Option.when(snapshot.isDistributed)(
-        "its checkpoint is too large to be loaded after each commit. Run OPTIMIZE, or increase " +
-          "spark.deltaic.snapshot.distributedThresholdBytes"
-      )
+    Option.when(snapshot.isDistributed)(
+      "its checkpoint is too large to be loaded after each commit. Run OPTIMIZE, or increase " +
+        "spark.deltaic.snapshot.distributedThresholdBytes"
+    )
 
   private def cancelJobs(turn: Turn): Unit =
     try turn.spark.sparkContext.cancelJobGroup(turn.jobGroup)

@@ -41,8 +41,13 @@ private[optimize] final class ClusterSelection(
    *
    * A small cube is merged as a whole, so that the number of files stays low. Of a large one, the files are merged whose
    * ranges overlap those of the new files. Files of deleted rows are not new, but small cubes may be merged with them.
+   *
+   * @param mayMerge whether a file of a cube may be merged
    */
-  def incremental(files: IndexedSeq[AddFile]): IndexedSeq[RewriteCandidate] = {
+  def incremental(
+      files: IndexedSeq[AddFile],
+      mayMerge: AddFile => Boolean = _ => true
+  ): IndexedSeq[RewriteCandidate] = {
     val (added, marked) = files.filter(ClusterTags.mayCluster).partition(ClusterTags.of(_).isEmpty)
     val (deleted, others) = marked.partition(RewriteCandidate.isHeavilyDeleted(_, settings))
     val clustered = others.filter(ofColumns)
@@ -50,6 +55,8 @@ private[optimize] final class ClusterSelection(
     val deletedBytes = liveBytes(deleted)
     val overlapping = overlaps(added, clustered)
     val cubes = clustered.groupBy(ClusterTags.of).values
+      .filter(cube => settings.minCubeBytes.forall(liveBytes(cube) < _))
+      .map(_.filter(mayMerge))
       .map(cube => if (isSmall(cube)) cube else cube.filter(overlapping))
       .filter(_.nonEmpty)
       .toSeq
@@ -63,15 +70,23 @@ private[optimize] final class ClusterSelection(
     (added ++ deleted ++ merged.flatten).map(RewriteCandidate.required)
   }
 
-  /** The metrics of the result, as delta-spark names them. */
-  def metrics(considered: Seq[AddFile], removed: Seq[AddFile]): Map[String, Any] = {
+  /**
+   * The metrics of the result, as delta-spark names them.
+   *
+   * @param numCubes how many cubes the removed files have become
+   */
+  def metrics(
+      considered: Seq[AddFile],
+      removed: Seq[AddFile],
+      numCubes: Int
+  ): Map[String, Any] = {
     val (clustered, others) = considered.partition(ofColumns)
     Map(
       "inputZCubeFiles" -> sizes(clustered),
       "inputOtherFiles" -> sizes(others),
       "inputNumZCubes" -> clustered.flatMap(ClusterTags.of).distinct.size,
       "mergedFiles" -> sizes(removed),
-      "numOutputZCubes" -> (if (removed.isEmpty) 0 else 1)
+      "numOutputZCubes" -> (if (removed.isEmpty) 0 else numCubes)
     )
   }
 

@@ -47,7 +47,7 @@ private[optimize] final class FileRewrite(
       requireAllRows(groups, written)
       val packed = if (canJoin) settings else settings.copy(maxFileBytes = 0L)
       val outputs = written.groupBy(_._1.group).toSeq.sortBy(_._1)
-        .flatMap { case (_, ofGroup) => OutputFile.pack(ofGroup, packed) }
+        .flatMap { case (_, ofGroup) => OutputFile.pack(ofGroup, packed, order.isDefined) }
       join(outputs)
     } catch {
       case e: Throwable =>
@@ -126,7 +126,8 @@ private[optimize] final class FileRewrite(
       order,
       readerOf(sampled),
       reader,
-      spec.fileOrdinals.map(i => reader.columns.fieldIndex(columns(i).name))
+      spec.fileOrdinals.map(i => reader.columns.fieldIndex(columns(i).name)),
+      settings.maxTasks
     )
     val inputBytes = RewritePart.inputSizeOf(groups.map(_.bytes).sum, slots, settings)
     // Splits hold the constants of the columns that their own scan reads.

@@ -43,13 +43,15 @@ private[optimize] final case class OrderedGroup(
  * @param sampled reads the columns of the order alone; deleted rows may be among its rows
  * @param reader reads all columns
  * @param stored the columns of the new files, by their positions in the rows of `reader`
+ * @param maxTasks how many tasks read, or write, at a time
  */
 private[optimize] final class OrderedRewrite(
     transaction: WriteTransaction,
     order: RowOrder,
     sampled: PartReader,
     reader: PartReader,
-    stored: Array[Int]
+    stored: Array[Int],
+    maxTasks: Int
 ) {
   import OrderedRewrite._
 
@@ -84,7 +86,8 @@ private[optimize] final class OrderedRewrite(
       group.samples.map(SampledPart(i, _, stepOfGroup))
     }
     val description = transaction.jobs("sample the columns of the order")
-    val found = JobInternals.inExecutors(spark, description, parts)(rowsOfSample(sampled, prefixes))
+    val found = JobInternals
+      .inExecutors(spark, description, parts, maxTasks)(rowsOfSample(sampled, prefixes))
       .groupMap(_._1)(_._2)
     groups.indices.map(found.getOrElse(_, Nil).toIndexedSeq)
   }
@@ -105,20 +108,23 @@ private[optimize] final class OrderedRewrite(
     JobInternals.ofPartitions(
       spark,
       transaction.jobs(s"order the rows of $numFiles files"),
-      ShuffleInternals.sorted(
-        unordered(inputs),
-        output,
-        part,
-        outputs.size,
-        (position +: tiesInRow).map(SortOrder(_, Ascending))
+      inTasks(
+        ShuffleInternals.sorted(
+          unordered(inputs),
+          output,
+          part,
+          outputs.size,
+          (position +: tiesInRow).map(SortOrder(_, Ascending))
+        ).mapPartitionsWithIndex((i, rows) => Iterator.single(i -> writer.write(i, rows))),
+        maxTasks
       )
-    )((i, rowsOfPart) => Iterator.single(writer.write(i, rowsOfPart)))
+    )((_, written) => written).sortBy(_._1).map(_._2)
   }
 
   /** The rows with their ties, positions and parts. */
   private def unordered(inputs: IndexedSeq[OrderedInput]): RDD[UnsafeRow] =
     rowsOf(
-      spark.sparkContext.parallelize(inputs, inputs.size),
+      spark.sparkContext.parallelize(inputs, inputs.size.min(maxTasks)),
       reader,
       stored.toSeq.map(i => BoundReference(i, reader.columns(i).dataType, nullable = true)) ++ ties
     )
@@ -163,6 +169,10 @@ private object OrderedRewrite {
       isNext
     }.map(row => group -> projection(row).copy())
   }
+
+  /** The same in no more partitions, each of several one after the other. */
+  private def inTasks[A](partitions: RDD[A], maxTasks: Int): RDD[A] =
+    if (partitions.getNumPartitions <= maxTasks) partitions else partitions.coalesce(maxTasks)
 
   /** The rows with their columns, positions and parts. */
   private def rowsOf(

@@ -213,10 +213,16 @@ private[optimize] final case class InputRows(file: Int, from: Long, count: Long)
 
 private[optimize] object OutputFile {
 
-  /** Packs the parts of one group into files, by the sizes that they turned out to have. */
+  /**
+   * Packs the parts of one group into files, by the sizes that they turned out to have.
+   *
+   * @param areOrdered whether files may be larger than the maximum by half a part. If not, where parts are a little larger
+   *   than planned, as ordered ones often are, files would be smaller by a whole part.
+   */
   def pack(
       parts: Seq[(RewritePart, WrittenPart)],
-      settings: OptimizeSettings
+      settings: OptimizeSettings,
+      areOrdered: Boolean = false
   ): Seq[OutputFile] = {
     val rowsBefore = scala.collection.mutable.Map.empty[Int, Long].withDefaultValue(0L)
     val files = ArrayBuffer.empty[ArrayBuffer[(RewritePart, WrittenPart, Seq[InputRows])]]
@@ -230,7 +236,9 @@ private[optimize] object OutputFile {
       written.add.foreach { add =>
         bytes += add.sizeBytes
         decodedBytes += written.decodedBytes
-        val isFull = bytes > settings.maxFileBytes || decodedBytes > settings.maxDecodedFileBytes
+        val excess = if (areOrdered) add.sizeBytes / 2 else 0L
+        val isFull = bytes - excess > settings.maxFileBytes ||
+          decodedBytes > settings.maxDecodedFileBytes
         if (files.isEmpty || isFull) {
           files += ArrayBuffer.empty
           bytes = add.sizeBytes

@@ -50,6 +50,9 @@ private[spark] trait RewriteRequest {
 
   /** The order that it gives to the rows of a partition; none if they stay in theirs. */
   private[optimize] def order(table: RewrittenTable): Option[RowOrder] = None
+
+  /** Whether a change of rows that commits later takes an ordered rewrite back if it does not find its rows. */
+  private[optimize] def canBeTakenBack: Boolean = false
 }
 
 /** What a request needs of the table to select files. */
@@ -107,8 +110,7 @@ private[spark] final case class OptimizeRequest(
 
   override private[optimize] def order(table: RewrittenTable): Option[RowOrder] =
     if (zOrderBy.nonEmpty) Some(RowOrder.along(ZOrderCurve, table.columns, zOrderBy))
-    else if (table.clusteredBy.nonEmpty) Some(RowOrder(HilbertCurve, table.clusteredBy))
-    else None
+    else RewriteRequest.clusteringOrder(table)
 }
 
 /** REORG with PURGE: rewrites the files that hold deleted rows or dropped columns. */
@@ -136,6 +138,10 @@ private[spark] final case class PurgeRequest(predicate: Option[String] = None)
 }
 
 private[optimize] object RewriteRequest {
+
+  /** The order of the rows of a clustered table. */
+  def clusteringOrder(table: RewrittenTable): Option[RowOrder] =
+    Option.when(table.clusteredBy.nonEmpty)(RowOrder(HilbertCurve, table.clusteredBy))
 
   /** The rows do not change. */
   def options(settings: OptimizeSettings): Map[String, String] =

@@ -13,6 +13,7 @@ import org.slf4j.LoggerFactory
 
 import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable, LogPath}
 import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.commit.lineage.InputFiles
 import io.deltaic.spark.commit.{CommitFiles, ReadSet}
 import io.deltaic.spark.curve.RowOrder
 import io.deltaic.spark.errors.DeltaicConcurrentModificationException
@@ -52,6 +53,9 @@ private[spark] final class TableRewrite(
   )
 
   private val order: Option[RowOrder] = request.order(this)
+
+  /** Rows are clustered if they are ordered by the clustering columns. */
+  private def clusters: Boolean = clusteredBy.nonEmpty && order.isDefined
 
   override def columns: StructType = schema.all
 
@@ -95,7 +99,7 @@ private[spark] final class TableRewrite(
   ): Map[String, Any] =
     if (order.isEmpty) Map.empty
     else if (clusteredBy.isEmpty) RewriteMetrics.ofZOrder(considered, removed, numGroups)
-    else Map("clusteringStats" -> clusterSelection.metrics(considered, removed))
+    else Map("clusteringStats" -> clusterSelection.metrics(considered, removed, numGroups))
 
   /** @return what is committed */
   private def rewritten(
@@ -105,13 +109,16 @@ private[spark] final class TableRewrite(
     val outputs = new FileRewrite(transaction, settings, order).run(groups)
     val firstInputs = groups.scanLeft(0)(_ + _.files.size)
     val copies = outputs.map { case (output, add) =>
-      val lineage = output.lineage(firstInputs(output.group))
-      val inputs = output.inputs.map(input => groups(output.group).files(input.file))
-      ClusterTags.copied(add.copy(tags = add.tags ++ lineage.map(_.tag)), inputs)
+      val (first, files) = (firstInputs(output.group), groups(output.group).files)
+      val lineage = output.lineage(first).map(_.tag)
+        .orElse(Option.when(request.canBeTakenBack)(InputFiles(first, files.size).tag))
+      val inputs = output.inputs.map(input => files(input.file))
+      ClusterTags.copied(add.copy(tags = add.tags ++ lineage), inputs)
     }
-    // Rows are clustered if they are ordered by the clustering columns.
     val adds =
-      if (clusteredBy.nonEmpty && order.isDefined) ClusterTags.marked(copies, clusteredBy)
+      if (clusters)
+        outputs.map(_._1.group).zip(copies).groupMap(_._1)(_._2).toSeq.sortBy(_._1)
+          .flatMap { case (_, ofGroup) => ClusterTags.marked(ofGroup, clusteredBy) }
       else copies
     val deletionTimestampMs = System.currentTimeMillis()
     val removes = groups.flatMap(_.files).map(_.remove(deletionTimestampMs, dataChange = false))
@@ -212,6 +219,10 @@ private[spark] final class TableRewrite(
       .toIndexedSeq
       .sortBy(_.head.path)
       .map(files => FileGroup(partitions.inLog(files.head), files))
+      .flatMap { group =>
+        // Each group becomes a cube.
+        settings.targetCubeBytes.filter(_ => clusters).fold(Seq(group))(group.split)
+      }
   }
 
   private def resolved(sql: String): Expression = {

@@ -68,6 +68,16 @@ private[spark] object SessionSettings {
       Try(bytesOf(text)).toOption.filter(_ > 0)
     }
 
+  /**
+   * A number of bytes, which may be 0; None if it is not set.
+   *
+   * @param name without the prefix
+   */
+  def bytesFromZero(spark: SparkSession, name: String): Option[Long] =
+    parsed(spark, name, "it is a number of bytes from 0 on, such as 64m or 1g") { text =>
+      Try(bytesOf(text)).toOption.filter(_ >= 0)
+    }
+
   /** A number of bytes, such as `64m`; each setting defines what a negative number means. */
   def parseBytes(setting: String, text: String): Long =
     try bytesOf(text)

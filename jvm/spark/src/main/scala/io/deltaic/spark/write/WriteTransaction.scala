@@ -5,7 +5,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
+import org.apache.spark.sql.deltaic.{JobInternals, PythonCaller, WriteInternals}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.slf4j.LoggerFactory
 
@@ -215,6 +215,7 @@ private[spark] final class WriteTransaction(
       identityHighWaterMarks: Map[String, Long] = Map.empty,
       rebaseSettings: Option[RebaseSettings] = None
   ): Boolean = {
+    PythonCaller.requireWaiting()
     val skipped = plan.alreadyCommitted || commitInPython(
       changes,
       readSet,

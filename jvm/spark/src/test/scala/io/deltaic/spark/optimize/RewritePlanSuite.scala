@@ -100,4 +100,12 @@ class RewritePlanSuite extends munit.FunSuite {
     )
     assertEquals(files.head.lineage(10).get.tag._2, """{"first":10,"rows":[3,7,4]}""")
   }
+
+  test("files of ordered parts are as close to their size as the parts allow") {
+    val parts = Seq.fill(7)(RewritePart(0, Nil, Nil) -> WrittenPart(Some(file(210)), 210, Seq(3L)))
+    def sizes(areOrdered: Boolean): Seq[Long] =
+      OutputFile.pack(parts, settings, areOrdered).map(_.parts.map(_.sizeBytes).sum)
+    assertEquals(sizes(areOrdered = true), Seq(1050L, 420L))
+    assertEquals(sizes(areOrdered = false), Seq(840L, 630L))
+  }
 }

@@ -24,7 +24,7 @@ private[spark] final case class CompactionPart(outputs: Seq[AddFile], inputs: Se
       modificationTimeMs = modificationTimeMs,
       dataChange = false,
       // The positions in it are those of the commit that added the file first.
-      tags = file.tags - Lineage.Tag
+      tags = file.tags - Lineage.Tag - InputFiles.Tag
     )
   }
 }
@@ -48,6 +48,7 @@ private[spark] object CompactionPart {
     val inputs = adds.map { add =>
       Lineage.of(add).filter(lineage => numRecords(add.stats).contains(lineage.numRows))
         .map(_.inputs.collect { case (Some(input), count) if count > 0 => input }.toSet)
+        .orElse(InputFiles.of(add).map(_.positions))
         .filter(_.forall(removes.isDefinedAt))
     }
     if (!isCompaction || inputs.exists(_.isEmpty)) None

@@ -70,6 +70,33 @@ class CompactionPartSuite extends munit.FunSuite {
     )
   }
 
+  private def ordered(path: String, rows: Long, first: Int, count: Int): AddFile =
+    file(path, rows).copy(tags = Map(InputFiles(first, count).tag))
+
+  test("files that name their inputs, and no positions, are one part with these") {
+    val adds = Seq(ordered("x", 12, 0, 3), ordered("y", 18, 0, 3), output("z", 3, 0, 10, 10))
+    Seq("a", "b", "c").foreach(name => assertEquals(of(Set(name), adds = adds), Some(Seq(first))))
+    assertEquals(of(Set("e"), adds = adds), Some(Seq(second)))
+    val wrong = Seq(
+      adds.updated(0, ordered("x", 11, 0, 3)),
+      adds.updated(0, ordered("x", 12, 0, 9)),
+      adds.updated(0, file("x", 12).copy(tags = Map(InputFiles.Tag -> """{"first": -1}""")))
+    )
+    wrong.zipWithIndex.foreach { case (adds, i) =>
+      assertEquals(of(Set("a"), adds = adds), None, i)
+    }
+  }
+
+  test("inputs are named by what is left of the removes") {
+    val inputs = InputFiles(3, 4)
+    assertEquals(inputs.without(Set(0, 4, 9)), Some(InputFiles(2, 3)))
+    assertEquals(inputs.without(Set(3, 4, 5, 6)), None)
+    val add = ordered("x", 12, 3, 4)
+    assertEquals(InputFiles.of(add), Some(inputs))
+    assertEquals(InputFiles.of(InputFiles.without(add, Set(2, 6))), Some(InputFiles(2, 3)))
+    assertEquals(InputFiles.without(add, Set(3, 4, 5, 6)).tags, Map.empty[String, String])
+  }
+
   test("a file without live rows is a part of its own") {
     val removes = inputs :+ file("f", 5).copy(
       deletionVector = Some(DeletionVectorDescriptor("u", "v", Some(1), 30, 5))
