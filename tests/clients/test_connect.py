@@ -59,6 +59,26 @@ result = [type(spark).__module__, importlib.util.find_spec("deltaic") is not Non
     assert client.run(code) == ["pyspark.sql.connect.session", False]
 
 
+DRY_RUN = """
+spark.range(4).write.format("delta").save(path)
+for n in range(3):
+    spark.range(4).write.format("delta").mode("overwrite").save(path)
+spark.conf.set("spark.deltaic.retentionDurationCheck.enabled", "false")
+import time
+time.sleep(0.01)
+shown = spark.sql(f"VACUUM delta.`{path}` RETAIN 0 HOURS DRY RUN")
+result = [sorted(row.path for row in shown.collect()), shown.where("path LIKE '%.parquet'").count()]
+"""
+
+
+def test_dry_run_shows_the_files(client: SparkProcess, tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    shown, count = client.run(DRY_RUN, path=path)
+    live = {add["path"] for add in log.active_files(path)}
+    unused = log.files_in(path, ".parquet") - live
+    assert shown == sorted(f"file:{path}/{name}" for name in unused) and len(shown) == count > 0
+
+
 CHANGES = """
 from pyspark.sql import functions as F
 spark.sql(

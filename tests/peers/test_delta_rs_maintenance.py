@@ -68,6 +68,9 @@ def test_each_engine_goes_on_where_the_other_stopped(
     if keeps_appended:
         expected = in_order([*expected, *APPENDED])
     assert in_order(rows_of(spark, table)) == in_order(expected) == in_order(by_query(table))
+    DeltaRsTable(table).delete("id = 8 OR id = 101")
+    expected = [row for row in expected if row[0] not in (8, 101)]
+    assert in_order(rows_of(spark, table)) == in_order(expected) == in_order(by_query(table))
 
     spark.sql(f"OPTIMIZE {name}")
     spark.sql(f"DELETE FROM {name} WHERE id = 7")

@@ -116,6 +116,30 @@ def test_lite_goes_on_where_the_other_engine_stopped(
     assert spark.read.format("delta").load(table).count() == 0
 
 
+@pytest.mark.parametrize("kind", ["FULL", "LITE"])
+def test_delta_spark_reads_appends_and_deletes_after_our_vacuum(
+    spark: SparkSession, delta_spark: SparkProcess, table: str, kind: str
+) -> None:
+    changed_table(spark, table)
+    name = f"delta.`{table}`"
+    time.sleep(0.01)
+    before = stored(table)
+    ours(spark, f"VACUUM {name} {kind} RETAIN 0 HOURS")
+    assert stored(table) < before
+    rows = {tuple(row) for row in spark.table(name).collect()}
+    read = {tuple(row) for row in delta_spark.run(READ, path=table, version=log.newest(table))}
+    assert read == rows
+    for statement in (
+        f"INSERT INTO {name} VALUES (70001, 'new'), (70002, 'c/d')",
+        f"DELETE FROM {name} WHERE id % 20 = 9 OR id = 70001",
+        f"UPDATE {name} SET id = id + 100000 WHERE id % 20 = 11",
+    ):
+        delta_spark.run("spark.sql(statement).collect()", statement=statement)
+    kept = {row for row in (*rows, (70002, "c/d")) if row[0] % 20 != 9}
+    expected = {(n + 100_000 if n % 20 == 11 else n, p) for n, p in kept}
+    assert {tuple(row) for row in spark.table(name).collect()} == expected
+
+
 def test_delta_rs_reads_what_is_left_and_its_vacuum_finds_nothing_more(
     spark: SparkSession, table: str
 ) -> None:

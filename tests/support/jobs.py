@@ -56,6 +56,18 @@ def job_descriptions(spark: SparkSession, group: str) -> list[str]:
     return [name for _, name in sorted(names.items())]
 
 
+def descriptions_of(spark: SparkSession, action: Callable[[], Any]) -> list[str]:
+    """Run an action on this thread and return what its jobs are called, each once."""
+    context = spark.sparkContext
+    group = f"described-{next(_groups)}"
+    context.setLocalProperty("spark.jobGroup.id", group)
+    try:
+        action()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    return list(dict.fromkeys(job_descriptions(spark, group)))
+
+
 def failures_of_cancelled(
     spark: SparkSession, group: str, action: Callable[[], Any], has_begun: Callable[[], bool]
 ) -> list[BaseException]:

@@ -17,6 +17,7 @@ from deltaic.commit.clock import wall_clock_ms
 from deltaic.commit.transaction import commit
 from deltaic.exceptions import INTERNAL_ERROR, DeltaError, error
 from deltaic.spark.interned_strings import InternedStrings
+from deltaic.spark.interrupts import interrupted_afterwards
 from deltaic.spark.ports import JvmPreparedCommit, JvmTableAccess
 from deltaic.spark.prefetched_state import CommandRequest, PrefetchedState
 
@@ -70,7 +71,8 @@ class Committer:
             tables = JvmTableAccess(self._api, session, prefetched)
             return run_command(command, arguments, tables, tables.retry_policy(), wall_clock_ms)
 
-        return self._strings.answer(request_json, lambda body: reply(decide, body))
+        with interrupted_afterwards():
+            return self._strings.answer(request_json, lambda body: reply(decide, body))
 
     class Java:
         """Required by Py4J of a class that implements a Java interface."""

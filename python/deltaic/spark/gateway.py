@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaic.spark.committer import Committer
 from deltaic.spark.errors import convert_captured_exceptions, jvm_errors
+from deltaic.spark.interrupts import cancel_on_interrupt
 from deltaic.spark.jvm import is_connect, python_api
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ _registered: list[Any] = []
 def register_committer(spark: SparkSession) -> None:
     """Register the committer of this process with the session's JVM, once for each JVM.
 
-    It does nothing for a session of Spark Connect: the server has its own JVM and committer.
+    Ctrl-C cancels the statements of the session, see `cancel_on_interrupt`. It does nothing for a
+    session of Spark Connect: the server has its own JVM and committer.
 
     Raises
     ------
@@ -29,6 +31,7 @@ def register_committer(spark: SparkSession) -> None:
     """
     if is_connect(spark):
         return
+    cancel_on_interrupt()
     gateway = spark.sparkContext._gateway
     with _lock:
         if any(registered is gateway for registered in _registered):

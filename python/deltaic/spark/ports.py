@@ -26,6 +26,7 @@ from deltaic.commit.unused_files import UnusedFiles, VacuumRequest, VacuumSettin
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol.actions import Metadata
 from deltaic.spark.errors import jvm_errors
+from deltaic.spark.interrupts import Interruption
 from deltaic.spark.maintenance import JvmMaintenance
 from deltaic.spark.parquet_files import JvmParquetFiles
 from deltaic.spark.prefetched_state import PrefetchedState, SessionState
@@ -97,6 +98,7 @@ class JvmTableAccess:
         self._prefetched = prefetched if prefetched is not None else PrefetchedState()
         self._prepared = prepared
         self._newest_is_prefetched = self._prefetched.is_of_command
+        self._interruption = Interruption()
 
     @cached_property
     def _state(self) -> SessionState:
@@ -154,6 +156,7 @@ class JvmTableAccess:
             prepared = self._api.prepareRestore(
                 self._session, summary.table, version, summary.json()
             )
+        self._interruption.check("RESTORE", summary.table)
         return JvmPreparedCommit(prepared)
 
     def prepare_clone(self, summary: CommitSummary, source: ClonedVersion) -> PreparedCommit:
@@ -240,7 +243,13 @@ class JvmTableAccess:
             found = self._api.findUnusedFiles(
                 self._session, table, json.dumps(request.to_json(), ensure_ascii=False)
             )
-        return JvmUnusedFiles(found)
+        unused = JvmUnusedFiles(found)
+        try:
+            self._interruption.check("VACUUM", table)
+        except DeltaError:
+            unused.close()
+            raise
+        return unused
 
     def default_properties(self) -> Mapping[str, str]:
         """Return the table properties that the session sets for every new table."""

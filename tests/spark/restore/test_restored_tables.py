@@ -160,6 +160,45 @@ def test_rows_without_ids_keep_those_that_the_backfill_assigned(
     assert len({row_id for row_id, _ in after.values()}) == 3
 
 
+@pytest.mark.protocol("writer-row-tracking-3")
+def test_files_that_were_removed_meanwhile_keep_the_ids_of_the_backfill(
+    spark: SparkSession, table: str
+) -> None:
+    rows = [[(n, "a") for n in range(4)], [(n, "b") for n in range(4, 8)]]
+    build_table(spark, table, "id INT, v STRING", rows)
+    run(
+        spark,
+        table,
+        "INSERT INTO {t} VALUES (8, 'c')",
+        "DELETE FROM {t} WHERE id = 0",
+        f"ALTER TABLE {{t}} SET TBLPROPERTIES ({TRACKED})",
+    )
+    before = row_ids(spark, table)
+    run(
+        spark,
+        table,
+        "DELETE FROM {t} WHERE id < 4",
+        "INSERT INTO {t} VALUES (20, 'x')",
+        "DELETE FROM {t} WHERE id > 3 AND id < 20",
+    )
+    used = {row_id for row_id, _ in [*before.values(), *row_ids(spark, table).values()]}
+    # No file of version 2 is in the newest version, and none has row IDs in version 2.
+    run(spark, table, "RESTORE {t} VERSION AS OF 2")
+    adds = log.active_files(table)
+    assert len(adds) == 3 and all("baseRowId" in add for add in adds)
+    run(spark, table, f"ALTER TABLE {{t}} SET TBLPROPERTIES ({TRACKED})")
+    assert row_ids(spark, table) == before
+    # So it is if the table is restored to a version in which the rows have IDs, and back.
+    run(spark, table, "RESTORE {t} VERSION AS OF 0")
+    run(spark, table, "INSERT INTO {t} VALUES (30, 'z')")
+    run(spark, table, f"ALTER TABLE {{t}} SET TBLPROPERTIES ({TRACKED})")
+    after = row_ids(spark, table)
+    assert {key: ids for key, ids in after.items() if key in before and key < 8} == {
+        key: ids for key, ids in before.items() if key < 8
+    }
+    assert after[30][0] not in used
+
+
 def test_identity_values_are_not_generated_twice(spark: SparkSession, table: str) -> None:
     run(
         spark,

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
-from tests.support.jobs import job_descriptions, jobs_of
+from tests.support.jobs import descriptions_of, job_descriptions, jobs_of
 from tests.support.maintenance import await_maintenance
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import append_file, build_table
@@ -19,19 +15,6 @@ from tests.support.vacuumed import UNCHECKED, backdate, table_of_many_files
 
 SCHEMA = "id INT, v INT"
 FILES = [[(10 * file + row, 0) for row in range(10)] for file in range(3)]
-_groups = itertools.count()
-
-
-def described(spark: SparkSession, action: Callable[[], Any]) -> list[str]:
-    """Run an action on this thread and return what its jobs are called, each once."""
-    context = spark.sparkContext
-    group = f"described-{next(_groups)}"
-    context.setLocalProperty("spark.jobGroup.id", group)
-    try:
-        action()
-    finally:
-        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-    return list(dict.fromkeys(job_descriptions(spark, group)))
 
 
 def of_operation(table: str, operation: str, *phases: str) -> list[str]:
@@ -45,7 +28,7 @@ def test_jobs_of_optimize_and_reorg(spark: SparkSession, table: str) -> None:
     spark.sql(f"DELETE FROM {target} WHERE id = 3")
 
     def ran(statement: str) -> list[str]:
-        return described(spark, lambda: spark.sql(statement))
+        return descriptions_of(spark, lambda: spark.sql(statement))
 
     purged = ran(f"REORG TABLE {target} APPLY (PURGE)")
     assert purged == of_operation(table, "REORG", "rewrite 1 files")
@@ -75,10 +58,10 @@ def test_jobs_of_compactions_of_several_parts(spark: SparkSession, table: str) -
     sample, order = "sample the columns of the order", "order the rows of {} files"
     join = "join the parts of 1 files"
     with session_settings(spark, small):
-        found = described(spark, lambda: spark.sql(f"OPTIMIZE {target}"))
+        found = descriptions_of(spark, lambda: spark.sql(f"OPTIMIZE {target}"))
         assert found == of_operation(table, "OPTIMIZE", "rewrite 4 files", join)
         spark.sql(f"ALTER TABLE {target} CLUSTER BY (v)")
-        found = described(spark, lambda: spark.sql(f"OPTIMIZE {target}"))
+        found = descriptions_of(spark, lambda: spark.sql(f"OPTIMIZE {target}"))
         assert found == of_operation(table, "OPTIMIZE", sample, order.format(1), join)
 
 
@@ -116,13 +99,15 @@ def job_groups(spark: SparkSession) -> set[str]:
 def test_jobs_of_vacuum_and_restore(spark: SparkSession, table: str) -> None:
     table_of_many_files(spark, table)
     target = f"delta.`{table}`"
-    restored = described(spark, lambda: spark.sql(f"RESTORE TABLE {target} TO VERSION AS OF 1"))
+    restored = descriptions_of(
+        spark, lambda: spark.sql(f"RESTORE TABLE {target} TO VERSION AS OF 1")
+    )
     assert restored == of_operation(table, "RESTORE", "find missing files")
     assert spark.table(target).count() == 1201
     spark.sql(f"DELETE FROM {target}")
     backdate(table, 500)
     with session_settings(spark, UNCHECKED):
-        vacuumed = described(spark, lambda: spark.sql(f"VACUUM {target} RETAIN 0 HOURS"))
+        vacuumed = descriptions_of(spark, lambda: spark.sql(f"VACUUM {target} RETAIN 0 HOURS"))
     assert vacuumed == of_operation(table, "VACUUM", "delete 1201 files")
     assert log.files_in(table, ".parquet") == set()
 
@@ -142,16 +127,16 @@ def test_jobs_say_operation_phase_and_table(spark: SparkSession, table: str) -> 
     images = "write the change data of {} files"
     rows = spark.range(3).selectExpr("CAST(id AS INT) id", "0 v")
     with session_settings(spark, {broadcast: "-1"}):
-        assert described(
+        assert descriptions_of(
             spark, lambda: rows.write.format("delta").mode("append").save(table)
         ) == named("WRITE", "write the rows")
-        assert described(
+        assert descriptions_of(
             spark, lambda: spark.sql(f"DELETE FROM {target} WHERE id % 10 = 5")
         ) == named("DELETE", change, rewrite.format(3), images.format(3))
-        assert described(
+        assert descriptions_of(
             spark, lambda: spark.sql(f"UPDATE {target} SET v = 1 WHERE id = 11")
         ) == named("UPDATE", change, rewrite.format(1), images.format(1))
-        assert described(
+        assert descriptions_of(
             spark,
             lambda: spark.sql(
                 f"MERGE INTO {target} t USING ({source}) s ON t.id = s.k "
@@ -160,7 +145,7 @@ def test_jobs_say_operation_phase_and_table(spark: SparkSession, table: str) -> 
             ),
         )[:1] == named("MERGE", change)
         with session_settings(spark, {"spark.deltaic.merge.materializeSource.minTableBytes": "0"}):
-            stored = described(
+            stored = descriptions_of(
                 spark,
                 lambda: spark.sql(
                     f"MERGE INTO {target} t USING (SELECT id, rand() r FROM range(40)) s"
@@ -171,7 +156,7 @@ def test_jobs_say_operation_phase_and_table(spark: SparkSession, table: str) -> 
         assert all(name.startswith("deltaic MERGE: ") for name in stored), stored
         with session_settings(spark, {"spark.deltaic.deletionVectors.maxBitmapMergeBytes": "0"}):
             spark.sparkContext.setJobDescription("deltaic nightly")
-            names = described(spark, lambda: spark.sql(f"DELETE FROM {target} WHERE id < 3"))
+            names = descriptions_of(spark, lambda: spark.sql(f"DELETE FROM {target} WHERE id < 3"))
             assert spark.sparkContext.getLocalProperty("spark.job.description") == "deltaic nightly"
             spark.sparkContext.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
     assert names[:2] == [

@@ -12,8 +12,8 @@ from deltaic.exceptions import DeltaError, TableStateError
 from tests.support import log
 from tests.support.jobs import failures_of_cancelled
 from tests.support.session_settings import session_settings
-from tests.support.table_builder import build_table
-from tests.support.vacuumed import COPIES, UNCHECKED, backdate, table_of_many_files
+from tests.support.table_builder import build_table, rows_of
+from tests.support.vacuumed import COPIES, UNCHECKED, backdate, stored, table_of_many_files
 
 
 def garbage(table: str, count: int) -> Path:
@@ -58,6 +58,28 @@ def test_files_are_counted_and_what_cannot_be_deleted_is_an_error(
     # And three directories.
     assert metrics["numDeletedFiles"] == str(len(COPIES) + 1 + 3)
     assert log.files_in(table, ".parquet") == set()
+
+
+@pytest.mark.parametrize("statement", ["RESTORE TABLE {t} TO VERSION AS OF 1", "VACUUM {t}"])
+def test_group_that_was_cancelled_between_two_jobs_leaves_the_table_as_it_was(
+    spark: SparkSession, table: str, statement: str
+) -> None:
+    table_of_many_files(spark, table)
+    garbage(table, 2000)
+    before, files = rows_of(spark, table), stored(table)
+    group = f"cancelled-before-{statement.split()[0]}"
+    context = spark.sparkContext
+
+    def run_in_cancelled_group() -> None:
+        context._jsc.sc().cancelJobGroupAndFutureJobs(group)
+        spark.sql(statement.replace("{t}", f"delta.`{table}`"))
+
+    failures = failures_of_cancelled(spark, group, run_in_cancelled_group, lambda: True)
+    assert [group in str(problem) for problem in failures] == [True]
+    assert stored(table) == files
+    assert rows_of(spark, table) == before
+    operations = [log.commit_info(table, v)["operation"] for v in log.versions(table)[3:]]
+    assert operations == ([] if "RESTORE" in statement else ["VACUUM START", "VACUUM END"])
 
 
 def test_cancelled_vacuum_deletes_nothing_more(spark: SparkSession, table: str) -> None:

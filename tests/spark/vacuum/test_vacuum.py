@@ -13,6 +13,7 @@ from pyspark.errors import AnalysisException
 from deltaic import DeltaTable
 from deltaic.exceptions import InvalidArgumentError
 from tests.support import log
+from tests.support.jobs import descriptions_of, jobs_of
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
 from tests.support.vacuumed import (
@@ -252,9 +253,10 @@ def test_executors_list_a_table_of_many_directories(
     backdate(str(copy), 500)
     statement = "VACUUM delta.`{}` RETAIN 0 HOURS"
     with session_settings(spark, UNCHECKED):
-        spark.sql(statement.format(table))
+        assert jobs_of(spark, lambda: spark.sql(statement.format(table))) == 0
         with session_settings(spark, {"spark.deltaic.vacuum.distributed.minDirectories": "1"}):
-            spark.sql(statement.format(copy))
+            described = descriptions_of(spark, lambda: spark.sql(statement.format(copy)))
+    assert described == [f"deltaic VACUUM: list directories, file:{copy}"]
     assert stored(copy) == stored(table)
     assert not Path(copy, "empty").exists()
 

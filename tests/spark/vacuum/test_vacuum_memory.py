@@ -66,14 +66,22 @@ paths = "concat('part-', lpad(id, 8, '0'), '-', md5(CAST(id AS STRING)), '.parqu
 spark.range(0, files, 1, 100).selectExpr(
     f"{paths} AS path", "1L AS length", "false AS isDir", "0L AS modificationTime"
 ).createOrReplaceTempView("inventory")
+spark.table("inventory").selectExpr(
+    "concat('unused-', path) AS path", "length", "isDir", "modificationTime"
+).createOrReplaceTempView("unused")
 spark._jvm.System.gc()
 for pool in pools:
     pool.resetPeakUsage()
-statement = f"VACUUM delta.`{table}` USING INVENTORY inventory"
-shown = spark.sql(f"{statement} DRY RUN").count()
-spark.sql(statement).collect()
+statement = f"VACUUM delta.`{table}` USING INVENTORY"
+all_unused = spark.sql(f"{statement} unused DRY RUN")
+all_unused.show()
+counts = [all_unused.count(), all_unused.where("path LIKE '%.parquet'").count()]
+del all_unused
+shown = spark.sql(f"{statement} inventory DRY RUN").count()
+spark.sql(f"{statement} inventory").collect()
 result = {
     "shown": shown,
+    "all_unused": counts,
     "peak_mb": sum(pool.getPeakUsage().getUsed() for pool in pools) >> 20,
     "max_mb": spark._jvm.Runtime.getRuntime().maxMemory() >> 20,
 }
@@ -130,6 +138,7 @@ def test_table_of_millions_of_files_is_vacuumed_in_a_small_heap() -> None:
             found = process.run(VACUUM, table=str(table), files=FILES + GARBAGE)
         print(found)
         assert found["shown"] == GARBAGE
+        assert found["all_unused"] == [FILES + GARBAGE] * 2
         assert all(path.exists() for path in live)
         assert not any(path.exists() for path in garbage)
         start, end = (log.commit_info(table, VERSION + n)["operationMetrics"] for n in (1, 2))

@@ -56,6 +56,26 @@ def test_version_without_its_files_is_an_error_with_the_time_of_the_vacuum(
             assert re.search(r"VACUUM at \d{4}-", str(raised.value))
 
 
+@pytest.mark.parametrize("logged", ["true", "false"])
+def test_version_that_cannot_be_restored_is_an_error_with_the_time_of_the_vacuum(
+    spark: SparkSession, table: str, logged: str
+) -> None:
+    changed_table(spark, table)
+    newest = log.newest(table)
+    time.sleep(0.01)
+    with session_settings(spark, {**UNCHECKED, "spark.deltaic.vacuum.logging.enabled": logged}):
+        spark.sql(f"VACUUM delta.`{table}` RETAIN 0 HOURS")
+    with pytest.raises(TableStateError) as raised:
+        spark.sql(f"RESTORE TABLE delta.`{table}` TO VERSION AS OF 1")
+    assert raised.value.condition == "DELTAIC_RESTORED_FILES_MISSING"
+    found = re.search(r"VACUUM at (\S+) deleted files", str(raised.value))
+    assert found is not None
+    if logged == "true":
+        stated = log.commit_info(table, newest + 1)["timestamp"]
+        seconds = datetime.fromisoformat(found[1].replace("Z", "+00:00")).timestamp()
+        assert abs(seconds - stated / 1000) < 5
+
+
 def test_file_that_no_vacuum_has_deleted_is_only_missing(spark: SparkSession, table: str) -> None:
     changed_table(spark, table)
     newest = log.newest(table)
@@ -68,6 +88,9 @@ def test_file_that_no_vacuum_has_deleted_is_only_missing(spark: SparkSession, ta
     with pytest.raises(DeltaError) as raised:
         all_rows(spark, table, newest)
     assert raised.value.condition == "DELTAIC_DATA_FILE_MISSING"
+    spark.sql(f"DELETE FROM delta.`{table}`")
+    with pytest.raises(TableStateError, match="VACUUM or another program deleted them"):
+        spark.sql(f"RESTORE TABLE delta.`{table}` TO VERSION AS OF {newest}")
 
 
 def test_change_feed_of_a_vacuumed_version_is_the_same_error(

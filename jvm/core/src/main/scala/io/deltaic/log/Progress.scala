@@ -7,7 +7,7 @@ import org.slf4j.LoggerFactory
 
 /**
  * How much of a long phase of a command is done. While the phase runs, this is reported every few seconds, and once more
- * at its end if it was reported before. A short phase reports nothing.
+ * at its end. A phase that is shorter reports nothing.
  *
  * @param phase the operation, its phase and the table
  * @param total how much there is to do; none if that is not known
@@ -23,10 +23,12 @@ final class Progress private (
   private val done = new AtomicLong
   @volatile private var isReported = false
 
+  private val startNs = System.nanoTime
+
   private val timer = Progress.timer.scheduleAtFixedRate(
     () => reportNow(),
-    intervalMs,
-    intervalMs,
+    intervalMs.max(1),
+    intervalMs.max(1),
     TimeUnit.MILLISECONDS
   )
 
@@ -40,20 +42,23 @@ final class Progress private (
 
   private def end(): Unit = {
     timer.cancel(false)
-    if (isReported) reportNow()
+    val elapsedMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - startNs)
+    if (isReported || elapsedMs >= intervalMs) reportNow()
   }
 }
 
 object Progress {
   private val logger = LoggerFactory.getLogger(classOf[Progress])
-  private val IntervalMs = 5000L
+
+  /** Tests set it to 0, and each phase reports its end. */
+  @volatile private[deltaic] var reportEveryMs = 5000L
 
   private lazy val timer: ScheduledExecutorService =
     Executors.newSingleThreadScheduledExecutor(task => DaemonThread(task, "deltaic-progress"))
 
   /** Runs a phase, whose progress is logged. */
   def of[A](phase: String, total: Option[Long], unit: String)(body: Progress => A): A =
-    reported(phase, total, unit, IntervalMs, logger.info(_: String))(body)
+    reported(phase, total, unit, reportEveryMs, logger.info(_: String))(body)
 
   private[log] def reported[A](
       phase: String,

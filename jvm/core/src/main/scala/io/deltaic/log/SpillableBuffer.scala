@@ -8,26 +8,36 @@ import java.nio.file.{Files, Path => LocalPath}
  * file.
  */
 private[deltaic] final class SpillableBuffer extends OutputStream {
-  import SpillableBuffer.MemoryBytes
+  import SpillableBuffer._
 
-  private val memory = new ByteArrayOutputStream
+  private val memory = new Memory
+  private var length = 0L
   private var file = Option.empty[LocalPath]
   private var out: OutputStream = memory
 
   override def write(byte: Int): Unit = {
     spillIfNeeded(1)
     out.write(byte)
+    length += 1
   }
 
-  override def write(bytes: Array[Byte], offset: Int, length: Int): Unit = {
-    spillIfNeeded(length)
-    out.write(bytes, offset, length)
+  override def write(bytes: Array[Byte], offset: Int, count: Int): Unit = {
+    spillIfNeeded(count)
+    out.write(bytes, offset, count)
+    length += count
   }
 
-  /** The content, after all of it is written. */
-  def open(): InputStream = {
+  /** The number of bytes that have been written. */
+  def size: Long = length
+
+  /** The content from an offset on, after all of it is written. */
+  def open(from: Long = 0): InputStream = {
     out.flush()
-    file.fold[InputStream](new ByteArrayInputStream(memory.toByteArray))(Files.newInputStream(_))
+    file.fold[InputStream](memory.open(from.toInt)) { path =>
+      val in = Files.newInputStream(path)
+      in.skipNBytes(from)
+      in
+    }
   }
 
   override def close(): Unit = {
@@ -38,6 +48,7 @@ private[deltaic] final class SpillableBuffer extends OutputStream {
   private def spillIfNeeded(length: Int): Unit =
     if (file.isEmpty && memory.size.toLong + length > MemoryBytes) {
       val created = Files.createTempFile("deltaic-log-", ".tmp")
+      created.toFile.deleteOnExit()
       file = Some(created)
       out = new java.io.BufferedOutputStream(Files.newOutputStream(created), 1 << 16)
       memory.writeTo(out)
@@ -49,4 +60,9 @@ private[deltaic] object SpillableBuffer {
 
   /** Larger than nearly every commit, and small compared with the heap. */
   private val MemoryBytes = 16L << 20
+
+  /** Its content is read without a copy. */
+  private final class Memory extends ByteArrayOutputStream {
+    def open(from: Int): InputStream = new ByteArrayInputStream(buf, from, count - from)
+  }
 }

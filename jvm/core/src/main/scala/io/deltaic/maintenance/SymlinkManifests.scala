@@ -7,7 +7,7 @@ import scala.collection.mutable
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
-import io.deltaic.log.LogStore
+import io.deltaic.log.{LogStore, Progress}
 import io.deltaic.protocol.{DeltaicException, LogPath}
 import io.deltaic.replay.Snapshot
 
@@ -54,33 +54,41 @@ private[maintenance] final class SymlinkManifests(
     val lists = mutable.HashMap.empty[String, StringBuilder]
     // A table without partitions has a manifest even if it has no file.
     if (snapshot.metadata.partitionColumns.isEmpty) lists("") = new StringBuilder
-    snapshot.adds.foreach { add =>
-      if (add.deletionVector.isDefined)
-        throw DeltaicException(
-          "DELTAIC_MANIFEST_OF_DELETION_VECTORS",
-          Map("table" -> snapshot.table.toString, "file" -> add.path)
-        )
-      val folder = folderOf(add.partitionValues)
-      if (wanted(folder))
-        lists
-          .getOrElseUpdate(folder, new StringBuilder)
-          .append(LogPath.toAbsolute(snapshot.table, add.path))
-          .append('\n')
-    }
+    Progress.of(phase("list the files"), None, "files")(progress =>
+      snapshot.adds.foreach { add =>
+        progress.add(1)
+        if (add.deletionVector.isDefined)
+          throw DeltaicException(
+            "DELTAIC_MANIFEST_OF_DELETION_VECTORS",
+            Map("table" -> snapshot.table.toString, "file" -> add.path)
+          )
+        val folder = folderOf(add.partitionValues)
+        if (wanted(folder))
+          lists
+            .getOrElseUpdate(folder, new StringBuilder)
+            .append(LogPath.toAbsolute(snapshot.table, add.path))
+            .append('\n')
+      }
+    )
     lists.toMap
   }
 
   private def replace(lists: Map[String, StringBuilder]): Unit = {
     guard()
     store.makeDirectory(root)
-    lists.foreach { case (folder, list) =>
-      // One level at a time, because a deleted table must not reappear.
-      folder.split('/').scanLeft("")((above, name) => s"$above/$name").tail.foreach { below =>
-        if (folder.nonEmpty) store.makeDirectory(new Path(s"$root$below"))
+    Progress.of(phase("write the manifests"), Some(lists.size.toLong), "manifests") { progress =>
+      lists.foreach { case (folder, list) =>
+        // One level at a time, because a deleted table must not reappear.
+        folder.split('/').scanLeft("")((above, name) => s"$above/$name").tail.foreach { below =>
+          if (folder.nonEmpty) store.makeDirectory(new Path(s"$root$below"))
+        }
+        store.replace(pathOf(folder), list.toString.getBytes(UTF_8))
+        progress.add(1)
       }
-      store.replace(pathOf(folder), list.toString.getBytes(UTF_8))
     }
   }
+
+  private def phase(what: String): String = s"GENERATE: $what, ${snapshot.table}"
 
   private def delete(folder: String): Unit = {
     store.delete(pathOf(folder))

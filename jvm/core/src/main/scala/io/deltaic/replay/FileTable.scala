@@ -94,9 +94,14 @@ final class FileTable private (
       new FileTable(table, blocks, starts, kept)
     }
 
-  /** The logical files that another table of the same root does not have, see [[FileKey]]. */
-  private[deltaic] def notIn(other: FileTable): Array[Int] =
+  /**
+   * The logical files that another table of the same root does not have, see [[FileKey]].
+   *
+   * @param visited is called for each file
+   */
+  private[deltaic] def notIn(other: FileTable, visited: () => Unit = () => ()): Array[Int] =
     (0 until size).iterator.filter { i =>
+      visited()
       val b = blockOf(live(i))
       other.indexOfKey(blocks(b).key(live(i) - starts(b))) < 0
     }.toArray

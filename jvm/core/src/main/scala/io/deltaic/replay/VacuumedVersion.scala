@@ -16,7 +16,13 @@ import io.deltaic.protocol.{CommitInfo, DeltaicException, DeltaicThrowable}
  *
  * @param cutoffMs files of versions that were superseded before are deleted
  */
-private[deltaic] final case class VacuumedVersion(timeMs: Long, cutoffMs: Long)
+private[deltaic] final case class VacuumedVersion(timeMs: Long, cutoffMs: Long) {
+
+  /** Why files are missing, in an error. */
+  def reason: String =
+    s"VACUUM at ${Instant.ofEpochMilli(timeMs)} deleted files of versions that " +
+      s"were superseded before ${Instant.ofEpochMilli(cutoffMs)}"
+}
 
 private[deltaic] object VacuumedVersion {
 

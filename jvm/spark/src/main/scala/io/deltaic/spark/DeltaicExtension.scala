@@ -144,7 +144,9 @@ private[spark] object DeltaicExtension {
     // Writes: coalesces the shuffle of an optimized write where adaptive execution is off.
     OptimizedWriteStrategy,
     // Changes: runs a change and returns the numbers of its rows.
-    AffectedRowsStrategy
+    AffectedRowsStrategy,
+    // VACUUM: the result of a DRY RUN, which may be large.
+    VacuumDryRunStrategy
   )
 
   /** The number of rules and strategies. */

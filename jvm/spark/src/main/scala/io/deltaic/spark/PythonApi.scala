@@ -2,6 +2,7 @@ package io.deltaic.spark
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.SparkContext
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
@@ -48,7 +49,7 @@ import io.deltaic.spark.sql.command.{
   UnreadableTable,
   VacuumCommand
 }
-import io.deltaic.spark.util.{Json, Version}
+import io.deltaic.spark.util.{Cancellation, Json, Version}
 import io.deltaic.spark.vacuum.{VacuumRequest, VacuumRun}
 
 /**
@@ -271,6 +272,12 @@ object PythonApi {
   /** Finds the files that VACUUM deletes, by a [[VacuumRequest]]. */
   def findUnusedFiles(spark: SparkSession, path: String, requestJson: String): VacuumRun =
     VacuumRequest.of(Json.parse(requestJson)).find(spark, TableLocation.log(spark, path))
+
+  /** Cancels all jobs, as well as statements of Deltaic that are between two jobs. */
+  def cancelAll(context: SparkContext): Unit = {
+    Cancellation.cancelAll()
+    context.cancelAllJobs()
+  }
 
   /** Runs VACUUM with the arguments of the statement, and returns its result. */
   def vacuum(spark: SparkSession, path: String, argumentsJson: String): DataFrame = {

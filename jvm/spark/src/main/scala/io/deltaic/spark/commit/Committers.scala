@@ -1,7 +1,6 @@
 package io.deltaic.spark.commit
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.PythonCaller
 
 /**
  * The committer of this JVM: the one that the driver's Python registered, else that of a committer process.
@@ -15,10 +14,7 @@ private[deltaic] object Committers {
    * Called by Python: by a driver that loads the package, or by a committer process that came up. Not
    * synchronized: a committer process registers on a thread of its gateway while [[current]] waits for it.
    */
-  def register(committer: Committer): Unit = {
-    PythonCaller.register(committer)
-    registered = Some(committer)
-  }
+  def register(committer: Committer): Unit = registered = Some(committer)
 
   def current(spark: SparkSession): Committer = synchronized {
     if (process.exists(!_.isAlive)) {

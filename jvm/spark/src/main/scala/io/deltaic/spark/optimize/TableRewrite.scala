@@ -21,6 +21,7 @@ import io.deltaic.spark.rowlevel.VectorSettings
 import io.deltaic.spark.scan.files.FileSplits.sessionZone
 import io.deltaic.spark.scan.files.{ScanFilters, SnapshotFiles}
 import io.deltaic.spark.schema.{ClusteringColumns, PartitionKey, TableSchema}
+import io.deltaic.spark.util.Cancellation
 import io.deltaic.spark.write.{NewFiles, WriteIntent, WriteTransaction}
 
 /** Runs a [[RewriteRequest]]: selects files, copies their rows, and commits the new files. */
@@ -37,6 +38,8 @@ private[spark] final class TableRewrite(
 
   override val settings: OptimizeSettings = request.settings(spark)
   override val clusteredBy: Seq[Seq[String]] = ClusteringColumns.logical(snapshot, schema)
+
+  private val cancellation = Cancellation.of(request.command, log.table)
 
   /** Created first, since it is refused here if the table cannot be rewritten. */
   private val transaction = newTransaction()
@@ -106,6 +109,7 @@ private[spark] final class TableRewrite(
       transaction: WriteTransaction,
       groups: IndexedSeq[FileGroup]
   ): CommitFiles = {
+    cancellation.check()
     val outputs = new FileRewrite(transaction, settings, order).run(groups)
     val firstInputs = groups.scanLeft(0)(_ + _.files.size)
     val copies = outputs.map { case (output, add) =>

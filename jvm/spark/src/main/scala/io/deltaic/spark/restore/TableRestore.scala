@@ -4,10 +4,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
-import io.deltaic.replay.DeltaLog
+import io.deltaic.replay.{DeltaLog, VacuumedVersion}
 import io.deltaic.spark.catalog.definition.PythonCommand
 import io.deltaic.spark.catalog.{AsOf, TimeTravel}
 import io.deltaic.spark.commit.PreparedCommit
+import io.deltaic.spark.util.Cancellation
 
 /** RESTORE, as far as it depends on files. Python decides on protocol, metadata and domains. */
 private[spark] object TableRestore {
@@ -37,19 +38,26 @@ private[spark] object TableRestore {
       version: Long,
       summary: ObjectNode
   ): PreparedCommit = {
+    val cancellation = Cancellation.of("RESTORE", log.table)
     val older = TimeTravel.open(spark, log, AsOf.Version(version))
     val newest = log.at(summary.required("readVersion").longValue)
     val restored = log.withReadableFiles(older) { before =>
       log.withReadableFiles(newest) { now =>
+        cancellation.check()
         new RestoredFiles(
           log.table,
           now.files,
           before.files,
-          PythonCommand.enables(summary, "rowTracking")
+          PythonCommand.enables(summary, "rowTracking"),
+          Option.when(PythonCommand.supports(summary, "rowTracking"))(
+            new LaterRowIds(log, version, newest.version)
+          )
         )
       }
     }
+    cancellation.check()
     if (!spark.sessionState.conf.ignoreMissingFiles) requireFiles(spark, log, version, restored)
+    cancellation.check()
     PythonCommand.prepare(
       spark,
       log,
@@ -73,6 +81,9 @@ private[spark] object TableRestore {
           "table" -> log.table.toString,
           "version" -> version.toString,
           "count" -> missing.size.toString,
+          "reason" -> VacuumedVersion.find(log, version).fold(
+            "VACUUM or another program deleted them"
+          )(_.reason),
           "files" -> missing.take(MaxNamed).mkString(", ")
         )
       )

@@ -42,13 +42,22 @@ private[vacuum] object DirectoryEntries {
     if (LocalFiles.isLocal(directory)) LocalEntries
     else new HadoopEntries(directory.getFileSystem(conf))
 
-  /** The listing of a directory below the table's own: by prefix where the store has no directories. */
+  /** The listing of a directory below the table's own: of all that is below it where the store can list by prefix. */
   def below(directory: Path, conf: Configuration): DirectoryEntries =
-    if (hasPrefixes(directory)) new PrefixEntries(directory.getFileSystem(conf))
-    else of(directory, conf)
+    if (LocalFiles.isLocal(directory)) LocalEntries
+    else {
+      val files = directory.getFileSystem(conf)
+      if (listsRecursively(files)) new PrefixEntries(files) else new HadoopEntries(files)
+    }
 
-  private def hasPrefixes(directory: Path): Boolean =
-    Set("s3", "s3a", "s3n")(directory.toUri.getScheme)
+  /**
+   * Whether the file system implements a recursive listing itself, which it does to list by prefix: S3A and Aliyun OSS.
+   * That of Hadoop's base class lists one directory after the other. So do ABFS and HDFS, whose directories several
+   * threads list faster.
+   */
+  private[vacuum] def listsRecursively(files: FileSystem): Boolean =
+    files.getClass.getMethod("listFiles", classOf[Path], java.lang.Boolean.TYPE)
+      .getDeclaringClass != classOf[FileSystem]
 }
 
 /** Reads the attributes of an entry only if they are needed, since most files are known to be used by their name. */

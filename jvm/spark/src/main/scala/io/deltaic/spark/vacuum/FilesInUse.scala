@@ -78,8 +78,9 @@ private[vacuum] final class FilesInUse(
           snapshot.version + 1
       }
     new CommitActions(log)
-      .map(first, snapshot.version)(FilesInUse.ofActions(paths, _))
-      .foreach(_.foreach(hashes.addHash))
+      .foreach("VACUUM", "find files in use", first, snapshot.version) {
+        FilesInUse.ofActions(paths, _)
+      }(_.foreach(hashes.addHash))
   }
 }
 

@@ -8,11 +8,12 @@ import scala.jdk.CollectionConverters._
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.WriteInternals
+import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 import org.apache.spark.sql.types.{BooleanType, LongType, StringType, StructType}
 
+import io.deltaic.log.Progress
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.util.FileSystemThreads
+import io.deltaic.spark.util.{Cancellation, FileSystemThreads}
 
 /**
  * Finds unused files among those of an inventory, such as a report of an object store, instead of listing the
@@ -20,7 +21,12 @@ import io.deltaic.spark.util.FileSystemThreads
  *
  * @param query the query that returns the inventory
  */
-private[vacuum] final class Inventory(spark: SparkSession, query: String, rule: UnusedRule) {
+private[vacuum] final class Inventory(
+    spark: SparkSession,
+    query: String,
+    rule: UnusedRule,
+    cancellation: Cancellation
+) {
   import Inventory._
 
   private val table = rule.paths.table
@@ -31,17 +37,22 @@ private[vacuum] final class Inventory(spark: SparkSession, query: String, rule: 
     val columns = required(df.schema)
     val directories = mutable.HashMap.empty[String, Long]
     val kept = mutable.HashSet("")
+    val phase = JobInternals.name("VACUUM", "read the inventory", table.toString)
     val rows = df.select(columns.map(df.col): _*).toLocalIterator().asScala
     val threads = if (columns.size > 1) 1 else FileSystemThreads.count(table)
-    FileSystemThreads.foreach(rows, threads) { row =>
-      for (path <- relative(row.getString(0)); entry <- entryOf(path, row))
-        rule.of(path, entry) match {
-          case Found.Unused if !rule.hidden.inPath(path) => unused.add(path, entry.sizeBytes)
-          case Found.Directory =>
-            directories.synchronized(directories(path) = entry.modificationTimeMs)
-          case Found.Checksum => ()
-          case _ => kept.synchronized(kept ++= ancestors(path))
-        }
+    Progress.of(phase, None, "paths") { progress =>
+      FileSystemThreads.foreach(rows, threads) { row =>
+        cancellation.check()
+        for (path <- relative(row.getString(0)); entry <- entryOf(path, row))
+          rule.of(path, entry) match {
+            case Found.Unused if !rule.hidden.inPath(path) => unused.add(path, entry.sizeBytes)
+            case Found.Directory =>
+              directories.synchronized(directories(path) = entry.modificationTimeMs)
+            case Found.Checksum => ()
+            case _ => kept.synchronized(kept ++= ancestors(path))
+          }
+        progress.add(1)
+      }
     }
     val found = directories.filterNot { case (path, _) => rule.hidden.inPath(path) }
     val below = found.keysIterator.toSeq.groupMapReduce(parent)(_ => 1)(_ + _)

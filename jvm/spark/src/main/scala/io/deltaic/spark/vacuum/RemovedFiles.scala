@@ -1,8 +1,11 @@
 package io.deltaic.spark.vacuum
 
-import io.deltaic.log.{FileNames, LastVacuumInfo, LogStore}
+import org.apache.spark.sql.deltaic.JobInternals
+
+import io.deltaic.log.{FileNames, LastVacuumInfo, LogStore, Progress}
 import io.deltaic.protocol.{Action, AddCdcFile, DeltaicException, RemoveFile, TableProperties}
 import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.spark.util.Cancellation
 
 /**
  * Finds the unused files of VACUUM LITE: those that commits before the cutoff have removed, and their change data. It
@@ -11,7 +14,12 @@ import io.deltaic.replay.{DeltaLog, Snapshot}
  * Log cleanup of another engine may have deleted some commits since. Then the tombstones of the oldest checkpoint
  * replace these commits, if it is old enough to have them all.
  */
-private[vacuum] final class RemovedFiles(log: DeltaLog, snapshot: Snapshot, rule: UnusedRule) {
+private[vacuum] final class RemovedFiles(
+    log: DeltaLog,
+    snapshot: Snapshot,
+    rule: UnusedRule,
+    cancellation: Cancellation
+) {
   private val seen = new PathHashes
 
   def findIn(unused: UnusedFiles): Unit =
@@ -21,8 +29,13 @@ private[vacuum] final class RemovedFiles(log: DeltaLog, snapshot: Snapshot, rule
       val next = info.fold(0L)(_.version + 1)
       val earliest = log.earliestCommit
       if (next < earliest && next <= last) addTombstones(info, unused)
-      new CommitActions(log).map(math.max(next, earliest), last)(_.flatMap(unusedOf).toVector)
-        .foreach(_.foreach { case (path, sizeBytes) => add(path, sizeBytes, unused) })
+      new CommitActions(log)
+        .foreach("VACUUM", "find removed files", math.max(next, earliest), last) {
+          _.flatMap(unusedOf).toVector
+        } { found =>
+          cancellation.check()
+          found.foreach { case (path, sizeBytes) => add(path, sizeBytes, unused) }
+        }
     }
 
   /** A file with a newer version belongs to a table that was at this path before. */
@@ -49,8 +62,13 @@ private[vacuum] final class RemovedFiles(log: DeltaLog, snapshot: Snapshot, rule
           "earliest" -> log.earliestCommit.toString
         )
       )
-    stored.iterator.flatMap(_.tombstones).flatMap(unusedOf).foreach {
-      case (path, sizeBytes) => add(path, sizeBytes, unused)
+    val phase = JobInternals.name("VACUUM", "find removed files", log.table.toString)
+    Progress.of(phase, None, "tombstones") { progress =>
+      stored.iterator.flatMap(_.tombstones).foreach { tombstone =>
+        cancellation.check()
+        unusedOf(tombstone).foreach { case (path, sizeBytes) => add(path, sizeBytes, unused) }
+        progress.add(1)
+      }
     }
   }
 

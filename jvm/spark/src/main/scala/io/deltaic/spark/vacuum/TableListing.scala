@@ -9,14 +9,18 @@ import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.log.Progress
-import io.deltaic.spark.util.{FileSystemThreads, LocalFiles, SessionSettings}
+import io.deltaic.spark.util.{Cancellation, FileSystemThreads, LocalFiles, SessionSettings}
 
 /**
  * Lists a table's directory and finds the files that are neither in use nor younger than the cutoff. Each level of
  * directories is listed by several threads. If there are very many directories, executors list them and what is below
  * them, and send only what is unused.
  */
-private[vacuum] final class TableListing(spark: SparkSession, rule: UnusedRule) {
+private[vacuum] final class TableListing(
+    spark: SparkSession,
+    rule: UnusedRule,
+    cancellation: Cancellation
+) {
   import TableListing._
 
   private val conf = WriteInternals.hadoopConf(spark, Map.empty)
@@ -43,6 +47,7 @@ private[vacuum] final class TableListing(spark: SparkSession, rule: UnusedRule) 
     val phase = JobInternals.name("VACUUM", "list directories", table.toString)
     Progress.of(phase, Some(level.size.toLong), "directories") { progress =>
       FileSystemThreads.foreach(level.iterator, math.min(threads, level.size)) { directory =>
+        cancellation.check()
         val (listed, below) = visit(directory, rule, conf)(unused.add)
         unused.addDirectory(listed)
         next.synchronized(next ++= below)
@@ -57,6 +62,7 @@ private[vacuum] final class TableListing(spark: SparkSession, rule: UnusedRule) 
     try
       // Each job's result is on the driver as a whole.
       level.grouped(DirectoriesPerJob).foreach { part =>
+        cancellation.check()
         val tasks = part.grouped(DirectoriesPerTask).toSeq
         val name = JobInternals.name("VACUUM", "list directories", table.toString)
         JobInternals.inExecutors(spark, name, tasks)(subtrees(_, shared)).foreach {

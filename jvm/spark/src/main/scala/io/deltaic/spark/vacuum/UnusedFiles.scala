@@ -1,6 +1,6 @@
 package io.deltaic.spark.vacuum
 
-import java.io.{DataInputStream, DataOutputStream, EOFException}
+import java.io.{BufferedInputStream, DataInputStream, DataOutputStream}
 
 import scala.collection.mutable
 
@@ -11,9 +11,14 @@ import io.deltaic.log.SpillableBuffer
  * temporary file, so that there may be millions of them. Thread safe while files are added.
  */
 private[vacuum] final class UnusedFiles(cutoffMs: Long) extends AutoCloseable {
+  import UnusedFiles.ChunkSize
+
   private val buffer = new SpillableBuffer
   private val out = new DataOutputStream(buffer)
   private val tree = new UnusedDirectories(cutoffMs)
+
+  /** Where each chunk begins in the buffer. */
+  private val chunks = mutable.ArrayBuffer.empty[Long]
 
   private var files = 0L
   private var bytes = 0L
@@ -25,6 +30,7 @@ private[vacuum] final class UnusedFiles(cutoffMs: Long) extends AutoCloseable {
   def numListedDirectories: Long = tree.numListed
 
   def add(path: String, sizeBytes: Long): Unit = synchronized {
+    if (files % ChunkSize == 0) chunks += buffer.size
     out.writeUTF(path)
     files += 1
     bytes += sizeBytes
@@ -33,22 +39,28 @@ private[vacuum] final class UnusedFiles(cutoffMs: Long) extends AutoCloseable {
   def addDirectory(directory: ListedDirectory): Unit = synchronized(tree.add(directory))
 
   /** The files, in no order. */
-  def paths(): Iterator[String] = {
-    out.flush()
-    val in = new DataInputStream(new java.io.BufferedInputStream(buffer.open(), 1 << 16))
-    Iterator
-      .continually {
-        try Some(in.readUTF())
-        catch { case _: EOFException => in.close(); None }
-      }
-      .takeWhile(_.isDefined)
-      .flatten
+  def paths(): Iterator[String] = (0 until numChunks).iterator.flatMap(chunk)
+
+  def numChunks: Int = chunks.size
+
+  /** The files of a chunk: [[UnusedFiles.ChunkSize]], or fewer in the last one. */
+  def chunk(n: Int): IndexedSeq[String] = {
+    val count = math.min(ChunkSize.toLong, files - n.toLong * ChunkSize).toInt
+    val in = new DataInputStream(new BufferedInputStream(buffer.open(chunks(n)), 1 << 16))
+    try IndexedSeq.fill(count)(in.readUTF())
+    finally in.close()
   }
 
   /** The directories that are empty once the files are deleted, each after those below it. */
   lazy val directories: Seq[String] = tree.removable
 
   override def close(): Unit = out.close()
+}
+
+private[vacuum] object UnusedFiles {
+
+  /** So few that the paths of a chunk are a small task. */
+  val ChunkSize = 4096
 }
 
 /**

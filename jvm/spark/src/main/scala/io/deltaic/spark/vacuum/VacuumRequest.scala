@@ -5,6 +5,7 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.commit.Message
+import io.deltaic.spark.util.Cancellation
 
 /**
  * What Python has planned.
@@ -23,19 +24,21 @@ private[spark] final case class VacuumRequest(
   def find(spark: SparkSession, log: DeltaLog): VacuumRun = {
     val snapshot = log.latest()
     val unused = new UnusedFiles(cutoffMs)
+    val cancellation = Cancellation.of("VACUUM", log.table)
     try {
       val paths = new TablePaths(log.table)
       val used = new PathHashes
       new FilesInUse(spark, log, snapshot, cutoffMs, paths, used).add()
       new ShallowClones(spark, paths, used).addFilesOf(snapshot)
       val rule = UnusedRule(paths, HiddenNames.of(snapshot), used, cutoffMs)
-      if (isLite) new RemovedFiles(log, snapshot, rule).findIn(unused)
+      cancellation.check()
+      if (isLite) new RemovedFiles(log, snapshot, rule, cancellation).findIn(unused)
       else
         inventory match {
-          case Some(query) => new Inventory(spark, query, rule).findIn(unused)
-          case None => new TableListing(spark, rule).findIn(unused)
+          case Some(query) => new Inventory(spark, query, rule, cancellation).findIn(unused)
+          case None => new TableListing(spark, rule, cancellation).findIn(unused)
         }
-      new VacuumRun(spark, log, snapshot, this, rule.paths, unused)
+      new VacuumRun(spark, log, snapshot, this, rule.paths, unused, cancellation)
     } catch { case e: Throwable => unused.close(); throw e }
   }
 }

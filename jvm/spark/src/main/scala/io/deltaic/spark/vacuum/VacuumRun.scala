@@ -8,6 +8,7 @@ import io.deltaic.log.{FileNames, LastVacuumInfo, LogStore}
 import io.deltaic.protocol.{Action, AddFile}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.Message
+import io.deltaic.spark.util.Cancellation
 
 /**
  * A VACUUM whose files have been found. Python commits its start, lets it delete the files, and commits its end.
@@ -20,20 +21,23 @@ final class VacuumRun private[vacuum] (
     snapshot: Snapshot,
     request: VacuumRequest,
     paths: TablePaths,
-    unused: UnusedFiles
+    unused: UnusedFiles,
+    cancellation: Cancellation
 ) extends AutoCloseable {
   import VacuumRun.logger
 
   /** The numbers of files and directories to delete and of listed directories, and the size of the files. */
-  def summary(): String = Message.of("UnusedFileCounts")(
-    "numFiles" -> (unused.numFiles + unused.directories.size),
-    "sizeBytes" -> unused.sizeBytes,
-    "numDirectories" -> unused.numListedDirectories
-  ).toString
+  def summary(): String = {
+    cancellation.check()
+    Message.of("UnusedFileCounts")(
+      "numFiles" -> (unused.numFiles + unused.directories.size),
+      "sizeBytes" -> unused.sizeBytes,
+      "numDirectories" -> unused.numListedDirectories
+    ).toString
+  }
 
-  /** The absolute paths of what is to be deleted: files, then directories that are empty without them. */
-  private[spark] def shown: Iterator[String] =
-    (unused.paths() ++ unused.directories).map(paths.absolute(_).toString)
+  /** What is to be deleted, which takes the place of this run. */
+  private[spark] def shown: ShownFiles = new ShownFiles(unused, paths)
 
   /**
    * Deletes the files and the directories that are empty without them.
@@ -45,6 +49,7 @@ final class VacuumRun private[vacuum] (
       new UnusedFileDeletion(spark, paths, WriteInternals.hadoopConf(spark, Map.empty))
     val ofFiles = unused.paths().grouped(VacuumRun.FilesAtOnce).map { files =>
       val added = addedMeanwhile()
+      cancellation.check()
       deletion.deleteFiles(files.filterNot(added.contains).toIndexedSeq)
     }.foldLeft(DeletedFiles())(_ + _)
     val deleted = ofFiles + deletion.deleteDirectories(unused.directories)

@@ -5,7 +5,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.deltaic.{JobInternals, PythonCaller, WriteInternals}
+import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.slf4j.LoggerFactory
 
@@ -42,7 +42,7 @@ import io.deltaic.spark.schema.{
   TableConditions,
   TableSchema
 }
-import io.deltaic.spark.util.SessionSettings
+import io.deltaic.spark.util.{Cancellation, SessionSettings}
 import io.deltaic.spark.write.files.{DataWriteSpec, ParquetFormat, WrittenTable}
 
 /**
@@ -103,6 +103,8 @@ private[spark] final class WriteTransaction(
     val snapshot: Option[Snapshot],
     specified: WriteIntent
 ) {
+
+  private val cancellation = Cancellation.of(specified.operation.name, log.table)
 
   private val sessionOptions =
     new SessionWriteOptions(spark, specified.operation.options, specified.changesRows)
@@ -215,7 +217,7 @@ private[spark] final class WriteTransaction(
       identityHighWaterMarks: Map[String, Long] = Map.empty,
       rebaseSettings: Option[RebaseSettings] = None
   ): Boolean = {
-    PythonCaller.requireWaiting()
+    cancellation.check()
     val skipped = plan.alreadyCommitted || commitInPython(
       changes,
       readSet,

@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.FileStatus
 import org.apache.spark.sql.classic.SparkSession
 import org.slf4j.{Logger, LoggerFactory}
 
-import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableFeatures}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Protocol, TableFeatures}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.{
   ActionBody,
@@ -113,13 +113,19 @@ private[spark] object PythonCommand {
 
   /** Whether the definition that Python has planned enables a table feature. */
   def enables(summary: ObjectNode, feature: String): Boolean = {
-    val definition = summary.required("plan").required("definition")
-    TableFeatures.isEnabled(
-      ActionBody.protocol(definition.required("protocol")),
-      ActionBody.metadata(definition.required("metaData")),
-      feature
-    )
+    val metadata = ActionBody.metadata(definition(summary).required("metaData"))
+    TableFeatures.isEnabled(protocol(summary), metadata, feature)
   }
+
+  /** Whether it supports a table feature, which may be disabled. */
+  def supports(summary: ObjectNode, feature: String): Boolean =
+    TableFeatures.supports(protocol(summary), feature)
+
+  private def protocol(summary: ObjectNode): Protocol =
+    ActionBody.protocol(definition(summary).required("protocol"))
+
+  private def definition(summary: ObjectNode): JsonNode =
+    summary.required("plan").required("definition")
 
   /**
    * A commit that Python has planned.

@@ -45,13 +45,11 @@ object JobInternals {
    *
    * @param f is applied to the number of each partition and its rows
    * @param rows is evaluated with the description
-   * @throws java.lang.InterruptedException if the statement was cancelled while none of its jobs ran
    */
   def ofPartitions[A, B](spark: SparkSession, description: String, rows: => RDD[A])(
       f: (Int, Iterator[A]) => Iterator[B]
   ): Seq[B] =
     described(spark, description) {
-      PythonCaller.requireWaiting()
       SQLExecution.withSQLConfPropagated(spark) {
         val partitions = rows
         val results = new Array[Array[Byte]](partitions.getNumPartitions)
