@@ -1,4 +1,4 @@
-"""OPTIMIZE and REORG of lineitem: compaction, Z-order, clustering, purge."""
+"""OPTIMIZE and REORG of lineitem: compaction, Z-order, clustering, purge, DROP FEATURE."""
 
 from __future__ import annotations
 
@@ -52,6 +52,9 @@ class Optimize(Scenario):
             Measure("clustering", f"OPTIMIZE, clustered by {columns}, the first time"),
             Measure("clustering-again", "OPTIMIZE of it after 5 % new rows", targets=five),
             Measure("purge", "REORG ... PURGE after a DELETE of 1 % at random", targets=twice),
+            Measure(
+                "drop-vectors", "DROP FEATURE deletionVectors after such a DELETE", targets=twice
+            ),
         )
 
     def prepare(self, lab: Lab) -> None:
@@ -69,7 +72,8 @@ class Optimize(Scenario):
         with _ordered_file_size(lab):
             run.z_order()
             run.cluster()
-        run.purge()
+        run.without_vectors("purge", "REORG TABLE {t} APPLY (PURGE)")
+        run.without_vectors("drop-vectors", "ALTER TABLE {t} DROP FEATURE deletionVectors")
         return Measurement(timings=run.timings, answers=run.answers, metrics=run.metrics)
 
 
@@ -119,11 +123,11 @@ class _Run:
         self._compare_skipping("clustering", path, "OPTIMIZE {t} FULL")
         self._lab.storage.delete(path)
 
-    def purge(self) -> None:
-        path = lineitem.clone(self._lab, f"optimize-purge-{self._repetition}")
+    def without_vectors(self, key: str, statement: str) -> None:
+        path = lineitem.clone(self._lab, f"optimize-{key}-{self._repetition}")
         table = self._lab.sql_name(path)
         self._lab.spark.sql(f"DELETE FROM {table} WHERE {lineitem.RANDOM_ROWS}").collect()
-        self._time("purge", path, "REORG TABLE {t} APPLY (PURGE)")
+        self._time(key, path, statement)
         self._lab.storage.delete(path)
 
     def _time(self, key: str, path: str, statement: str) -> None:

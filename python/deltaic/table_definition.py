@@ -154,22 +154,26 @@ class TableDefinition:
         upgrade_protocol(arguments, tables, tables.retry_policy(), wall_clock_ms)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Drop a feature from the table's protocol, so that writers need not support it.
+        """Drop a feature from the table's protocol, so that engines need not support it.
 
-        Supported for ``checkConstraints``, ``domainMetadata`` and ``inCommitTimestamp``, if the
-        table does not use them. Dropping the last one disables in-commit timestamps.
+        Its traces are removed first: files are rewritten without deletion vectors, wider types or
+        physical names, and without row IDs. If older versions depend on the feature, they are
+        protected by the feature ``checkpointProtection``.
 
         Parameters
         ----------
         featureName
             Its name in the protocol.
         truncateHistory
-            Whether versions that use it are deleted; these features do not require it.
+            Whether versions that use it are deleted instead of protected. They have to be older
+            than ``delta.dropFeatureTruncateHistory.retentionDuration``.
 
         Raises
         ------
         InvalidArgumentError
-            If the table does not support the feature or uses it, or it cannot be dropped.
+            If the table does not support the feature, or it cannot be dropped.
+        TableStateError
+            If versions that are to be deleted are not old enough yet; says when they are.
 
         Notes
         -----

@@ -32,6 +32,7 @@ from deltaic.commit.ports import (
     WinningCommit,
 )
 from deltaic.protocol.actions import Metadata, Protocol
+from tests.support.memory_downgrade import MemoryDowngrade
 from tests.support.memory_maintenance import MemoryMaintenance
 from tests.support.memory_parquet import MemoryParquet
 from tests.support.memory_vacuum import MemoryVacuum
@@ -88,7 +89,7 @@ def dv_id_of(body: Mapping[str, Any]) -> str | None:
     return vector["pathOrInlineDv"] if vector else None
 
 
-class MemoryLog(MemoryParquet, MemoryVacuum):
+class MemoryLog(MemoryDowngrade, MemoryParquet, MemoryVacuum):
     """The commits of one table, and the `TableAccess` of a session that has only this table."""
 
     def __init__(self, table: str = "memory:/t") -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deltaic.commands.domain_metadata import remove_domain_metadata, set_domain_metadata
+from deltaic.commands.domain_metadata import set_domain_metadata
 from deltaic.commands.registry import run_command
 from deltaic.commit.transaction import RetryPolicy
 from deltaic.exceptions import (
@@ -94,25 +94,37 @@ def test_commits_have_no_in_commit_timestamp_from_the_drop_on() -> None:
     ]
 
 
-def test_domains_are_removed_before_their_feature() -> None:
+def test_domains_are_removed_with_their_feature() -> None:
     log = create("domainMetadata")
     set_domain_metadata(log.table, "app", "{}", log, RetryPolicy())
-    assert "the metadata domains app" in refusal(log, "domainMetadata")
-    remove_domain_metadata(log.table, "app", log, RetryPolicy())
     drop(log, "domainMetadata")
-    assert log.actions(log.version, "protocol") == [PLAIN]
+    (removed,) = log.actions(2, "domainMetadata")
+    assert removed == {"domain": "app", "configuration": "{}", "removed": True}
+    assert log.actions(3, "protocol") == [PLAIN]
+    assert log.version == 3
 
 
-@pytest.mark.protocol("dv-functional-7")
+def test_partitions_are_no_longer_materialized() -> None:
+    log = create(properties={"enableMaterializePartitionColumnsFeature": "true"})
+    drop(log, "materializePartitionColumns")
+    assert log.actions(1, "protocol") == [PLAIN]
+    assert log.actions(1, "metaData")[0]["configuration"] == {}
+
+
+def test_check_of_vacuum_leaves_no_traces_although_readers_need_it() -> None:
+    log = create("vacuumProtocolCheck")
+    drop(log, "vacuumProtocolCheck")
+    assert log.actions(1, "protocol") == [PLAIN]
+
+
 @pytest.mark.parametrize(
     ("features", "arguments", "says"),
     [
         ((), {"feature": "nowhere"}, "DELTAIC_UNKNOWN_FEATURE"),
         ((), {"feature": "deletionVectors"}, "DELTAIC_FEATURE_NOT_PRESENT"),
-        (("deletionVectors",), {"feature": "deletionVectors"}, "rewritten or deleted"),
-        ((), {"feature": "appendOnly"}, "not supported"),
+        ((), {"feature": "appendOnly"}, "those that can be dropped"),
         (("rowTracking",), {"feature": "domainMetadata"}, "rowTracking requires it"),
-        (("rowTracking",), {"feature": "rowTracking"}, "DELTAIC_CANNOT_DROP_FEATURE"),
+        (("icebergCompatV2",), {"feature": "columnMapping"}, "icebergCompatV2 requires it"),
         (
             ("checkConstraints",),
             {"feature": "checkConstraints", "truncateHistory": True},
@@ -156,7 +168,6 @@ def test_use_that_another_commit_begins_keeps_the_feature(
     snapshot = log.snapshot(log.table)
     assert snapshot is not None and supports(snapshot.protocol, feature)
     log.before_try = lambda _: None
-    assert "DELTAIC_CANNOT_DROP_FEATURE" in refusal(log, feature), "it is seen without a race"
 
 
 def test_columns_keep_their_features() -> None:

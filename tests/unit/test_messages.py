@@ -34,6 +34,7 @@ from deltaic.commands.plan_write import WriteRequest
 from deltaic.commands.restore import Restore
 from deltaic.commands.rows import RowSet
 from deltaic.commands.vacuum import Vacuum, VacuumResult
+from deltaic.commit.downgrade import HistoricUse
 from deltaic.commit.message import Message, codecs
 from deltaic.commit.parquet_source import ParquetRequest, ParquetSummary
 from deltaic.commit.plan import CommitPlan, Definition, PreviousVersion
@@ -104,6 +105,7 @@ RECORDS: tuple[type[Message], ...] = (
     FileCounts,
     FirstAttempt,
     IdentityValues,
+    HistoricUse,
     IncompatibleFile,
     MaintenanceState,
     OperationInfo,

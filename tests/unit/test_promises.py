@@ -67,9 +67,7 @@ PROPERTIES: dict[str, Shown | Vacuous | str] = {
     "dataSkippingStatsColumns": Shown("tests/spark/write/test_write_statistics.py"),
     "dataSkippingStringPrefixLength": Shown("tests/spark/write/test_file_properties.py"),
     "deletedFileRetentionDuration": Shown(f"{CORE}/replay/TombstonesSuite.scala"),
-    "dropFeatureTruncateHistory.retentionDuration": Vacuous(
-        "DROP FEATURE ... TRUNCATE HISTORY, which alone would ask for it, is refused by its name"
-    ),
+    "dropFeatureTruncateHistory.retentionDuration": Shown("tests/unit/test_drop_reader_feature.py"),
     "enableChangeDataCapture": Shown("tests/spark/changes/test_change_feed_writes.py"),
     "deltaic.deletionVectors.maxDeletedRowsRatio": Shown(
         "tests/spark/rowlevel/test_heavily_deleted_files.py"
@@ -213,6 +211,7 @@ SETTINGS: dict[str, Shown] = {
         "tests/spark/write/test_replace_where.py", "constraintCheck"
     ),
     "replaceWhere.dataColumns.enabled": Shown("tests/spark/write/test_session_options.py"),
+    "tableFeatures.fastDropFeature.enabled": Shown("tests/peers/test_dropped_features.py"),
     "restore.protocolDowngradeAllowed": Shown("tests/spark/restore/test_restore.py"),
     "rowLevel.keyPruning.maxBroadcastBytes": Shown("tests/spark/rowlevel/test_merge_keys.py"),
     "rowLevel.keyPruning.maxSourceBytes": Shown("tests/spark/rowlevel/test_merge_plans.py"),

@@ -12,6 +12,7 @@ from deltaic.commands.definitions.definition import (
     plan_metadata_update,
     redefine_table,
 )
+from deltaic.commands.definitions.unmapped_definition import plan_without_mapping
 from deltaic.commands.evolve_table import evolve_table
 from deltaic.commands.optimize import require_optimizable
 from deltaic.commit.idempotence import requested_txn
@@ -137,11 +138,12 @@ def plan_write(request: WriteRequest, tables: TableAccess, now_ms: int) -> Commi
             request.operation.parameters,
             needs_statistics=request.option("checkstatistics", "true") == "true",
         )
-    plan = (
-        _replacement(request, current, tables)
-        if request.replaces_columns
-        else _write_to_existing(request, current, tables)
-    )
+    if request.operation.kind is Operation.REMOVE_COLUMN_MAPPING:
+        plan = plan_without_mapping(request.table, current)
+    elif request.replaces_columns:
+        plan = _replacement(request, current, tables)
+    else:
+        plan = _write_to_existing(request, current, tables)
     after = plan.definition.metadata
     require_no_writer_binding_properties(request.table, current.version, after.configuration)
     if txn is not None and current.transactions.get(txn.app_id, -1) >= txn.version:

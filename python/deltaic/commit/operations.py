@@ -38,9 +38,13 @@ class Operation(Enum):
     CLUSTER_BY = "CLUSTER BY"
     UPGRADE_PROTOCOL = "UPGRADE PROTOCOL"
     DROP_FEATURE = "DROP FEATURE"
+    EMPTY_COMMIT = "Empty Commit"
+    VECTOR_TOMBSTONES = "Deletion Vector Tombstones"
+    REMOVE_COLUMN_MAPPING = "REMOVE COLUMN MAPPING"
     VACUUM_START = "VACUUM START"
     VACUUM_END = "VACUUM END"
     ROW_TRACKING_BACKFILL = "ROW TRACKING BACKFILL"
+    ROW_TRACKING_UNBACKFILL = "ROW TRACKING UNBACKFILL"
     SET_DOMAIN_METADATA = "SET DOMAIN METADATA"
 
     @property
@@ -51,7 +55,8 @@ class Operation(Enum):
     @property
     def always_commits(self) -> bool:
         """Whether it commits a version even if it has no file actions."""
-        return self in _WRITING or self in _REPLACING or self.is_vacuum
+        is_empty = self is Operation.EMPTY_COMMIT
+        return self in _WRITING or self in _REPLACING or self.is_vacuum or is_empty
 
     @property
     def commits_transaction_identifier(self) -> bool:

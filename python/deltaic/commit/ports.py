@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from deltaic.commit.downgrade import Downgrade
 from deltaic.commit.isolation import Isolation
 from deltaic.commit.message import Message, json_name
 from deltaic.commit.operations import Operation
@@ -356,6 +357,18 @@ class TableAccess(Protocol):
 
     def prepare_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
         """Prepare a commit that adds every file without row IDs again; None if all have them."""
+
+    def prepare_without_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
+        """Prepare a commit that adds every file without its row IDs; None if no file has any."""
+
+    def prepare_vector_tombstones(self, summary: CommitSummary) -> PreparedCommit | None:
+        """Prepare tombstones for files of deletion vectors that no file uses; None if all exist."""
+
+    def downgrade(self, table: str) -> Downgrade:
+        """Return access to a table whose protocol loses a feature."""
+
+    def drops_features_at_once(self) -> bool:
+        """Return whether DROP FEATURE protects the history instead of waiting for its end."""
 
     def prepare_restore(self, summary: CommitSummary, version: int) -> PreparedCommit:
         """Prepare a commit after which the table has the files of an older version.

@@ -119,3 +119,10 @@ def with_materialized_columns(
         ):
             named[key] = earlier.get(key) or f"{prefix}{uuid.uuid4()}"
     return named
+
+
+def suspended(configuration: Mapping[str, str]) -> dict[str, str]:
+    """Return properties with which writers assign no row IDs, and readers expect none."""
+    names = (ENABLED, _ROW_ID_COLUMN, _COMMIT_VERSION_COLUMN)
+    retained = {name: value for name, value in configuration.items() if name not in names}
+    return {**retained, SUSPENDED: "true"}

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from deltaic._version import __version__
+from deltaic.commit.downgrade import Downgrade
 from deltaic.commit.isolation import Isolation, session_isolation
 from deltaic.commit.parquet_source import ParquetFiles, ParquetRequest
 from deltaic.commit.ports import (
@@ -25,6 +26,7 @@ from deltaic.commit.transaction import RetryPolicy
 from deltaic.commit.unused_files import UnusedFiles, VacuumRequest, VacuumSettings
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol.actions import Metadata
+from deltaic.spark.downgrade import JvmDowngrade
 from deltaic.spark.errors import jvm_errors
 from deltaic.spark.interrupts import Interruption
 from deltaic.spark.maintenance import JvmMaintenance
@@ -56,6 +58,10 @@ _CHECKS_RETENTION = (
 _VACUUM_LOG = (
     "spark.deltaic.vacuum.logging.enabled",
     "spark.databricks.delta.vacuum.logging.enabled",
+)
+_FAST_DROP = (
+    "spark.deltaic.tableFeatures.fastDropFeature.enabled",
+    "spark.databricks.delta.tableFeatures.fastDropFeature.enabled",
 )
 _ISOLATION_LEVEL = "spark.deltaic.isolationLevel"
 _USER_METADATA = (
@@ -149,6 +155,28 @@ class JvmTableAccess:
         with jvm_errors():
             prepared = self._api.prepareRowIds(self._session, summary.table, summary.json())
         return None if prepared is None else JvmPreparedCommit(prepared)
+
+    def prepare_without_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
+        """Prepare a commit that adds every file without its row IDs; None if no file has any."""
+        with jvm_errors():
+            prepared = self._api.prepareWithoutRowIds(self._session, summary.table, summary.json())
+        return None if prepared is None else JvmPreparedCommit(prepared)
+
+    def prepare_vector_tombstones(self, summary: CommitSummary) -> PreparedCommit | None:
+        """Prepare tombstones for files of deletion vectors that no file uses; None if all exist."""
+        with jvm_errors():
+            prepared = self._api.prepareVectorTombstones(
+                self._session, summary.table, summary.json()
+            )
+        return None if prepared is None else JvmPreparedCommit(prepared)
+
+    def downgrade(self, table: str) -> Downgrade:
+        """Return access to a table whose protocol loses a feature."""
+        return JvmDowngrade(self._api, self._session, table)
+
+    def drops_features_at_once(self) -> bool:
+        """Return whether DROP FEATURE protects the history instead of waiting for its end."""
+        return self._is_on(_FAST_DROP)
 
     def prepare_restore(self, summary: CommitSummary, version: int) -> PreparedCommit:
         """Prepare a commit after which the table has the files of an older version."""

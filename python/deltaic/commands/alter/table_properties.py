@@ -19,7 +19,15 @@ from deltaic.protocol.change_data import check_feed_columns
 from deltaic.protocol.columns.clustering import FEATURE as CLUSTERING
 from deltaic.protocol.columns.clustering import require_no_clustering
 from deltaic.protocol.columns.column_lists import check_statistics_columns
-from deltaic.protocol.columns.column_mapping import MAX_COLUMN_ID, MODE, upgraded, with_new_columns
+from deltaic.protocol.columns.column_mapping import (
+    COLUMN_MAPPING,
+    MAX_COLUMN_ID,
+    MODE,
+    has_physical_names,
+    is_mapped,
+    upgraded,
+    with_new_columns,
+)
 from deltaic.protocol.columns.iceberg_compat import newly_active
 from deltaic.protocol.features import supports
 from deltaic.protocol.properties import (
@@ -72,6 +80,11 @@ def alter_properties(
     removed = without_effect | {
         n for name in unset if name not in without_effect for n in _removable(table, name)
     }
+    if _removes_mapping(checked, current):
+        # A commit of its own, whose plan refuses what needs column mapping.
+        tables.downgrade(table).rewrite_files(COLUMN_MAPPING)
+        current = current_snapshot(table, tables)
+        before = current.metadata
     alteration = _alteration(arguments, current, checked, removed)
     tracks_rows = row_tracking.is_enabled(current.protocol, before)
     if is_true(checked.configuration, row_tracking.ENABLED) and not tracks_rows:
@@ -116,6 +129,15 @@ def _alteration(
     )
 
 
+def _removes_mapping(checked: CheckedProperties, current: TableSnapshot) -> bool:
+    """Whether all files have to be rewritten with the names of the columns."""
+    return (
+        has_physical_names(current.protocol, current.metadata)
+        and MODE in checked.configuration
+        and not is_mapped(checked.configuration)
+    )
+
+
 def _stored_name(name: str) -> str:
     known = find_property(name)
     return known.name if known is not None else name
@@ -131,7 +153,7 @@ def _removable(table: str, stored_name: str) -> tuple[str, ...]:
     """
     known = find_property(stored_name)
     if stored_name in (MODE, MAX_COLUMN_ID):
-        advice = "It is required to read the files. Write the rows to a new table without it."
+        advice = "It is required to read the files. Set the mode to none, which rewrites them."
     elif known is not None and known.internal:
         advice = "Deltaic and other writers maintain it; it describes existing files and commits."
     elif stored_name.casefold().startswith(CONSTRAINT_PREFIX):

@@ -22,6 +22,7 @@ from deltaic.protocol.schema import (
     write_schema,
 )
 
+COLUMN_MAPPING = "columnMapping"
 MODE = "delta.columnMapping.mode"
 MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
 COLUMN_ID = "delta.columnMapping.id"
@@ -41,7 +42,7 @@ def is_mapped(configuration: Mapping[str, str]) -> bool:
 
 def has_physical_names(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether columns are mapped; a mode without the feature is ignored (§ Column Mapping)."""
-    return is_listed(protocol, "columnMapping") and is_mapped(metadata.configuration)
+    return is_listed(protocol, COLUMN_MAPPING) and is_mapped(metadata.configuration)
 
 
 def check_specified_mapping(table: str, schema: StructType) -> None:
@@ -128,6 +129,23 @@ def upgraded(table: str, metadata: Metadata, before: Mapping[str, str]) -> Metad
     # A table that was mapped before has assigned ids, which are not assigned again.
     last_id = checked_number(table, metadata.configuration, MAX_COLUMN_ID)
     return _mapped(metadata, {}, last_id, lambda column: column.name)
+
+
+def unmapped(metadata: Metadata) -> Metadata:
+    """Return the metadata of a table whose files name the columns as the schema does."""
+    keys = (COLUMN_ID, PHYSICAL_NAME, NESTED_IDS, _NESTED_IDS_OF_DELTA_SPARK)
+    schema = map_fields(
+        metadata.schema,
+        lambda column: replace(
+            column, metadata={k: v for k, v in column.metadata.items() if k not in keys}
+        ),
+    )
+    configuration = {
+        name: value
+        for name, value in metadata.configuration.items()
+        if name not in (MODE, MAX_COLUMN_ID)
+    }
+    return replace(metadata, schema_string=write_schema(schema), configuration=configuration)
 
 
 def _by_path(data_type: DataType, path: tuple[str, ...]) -> dict[tuple[str, ...], Field]:

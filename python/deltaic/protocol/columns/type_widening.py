@@ -7,11 +7,12 @@ needs to hold an integer type, and the integer types that Parquet stores as one 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from deltaic.protocol import features
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.schema import PrimitiveType
+from deltaic.protocol.schema import PrimitiveType, map_fields, write_schema
 from deltaic.resources import load_json
 
 #: The key of column metadata for the history of a column's type.
@@ -25,6 +26,19 @@ _CHANGES: Mapping[str, Mapping[str, Any]] = load_json("type-changes.json")
 def is_enabled(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether writers may widen types."""
     return features.is_enabled(protocol, metadata, "typeWidening")
+
+
+def without_type_changes(metadata: Metadata) -> Metadata:
+    """Return the metadata of a table whose files have the types of its columns."""
+    schema = map_fields(
+        metadata.schema,
+        lambda column: replace(
+            column, metadata={k: v for k, v in column.metadata.items() if k != TYPE_CHANGES}
+        ),
+    )
+    if schema == metadata.schema:
+        return metadata
+    return replace(metadata, schema_string=write_schema(schema))
 
 
 def widens(older: PrimitiveType, newer: PrimitiveType) -> bool:

@@ -17,6 +17,9 @@ from deltaic.protocol.columns.file_columns import (
 from deltaic.protocol.features import writer_features
 from deltaic.protocol.validation.log_state import Action, Problems, Table, logical_file, stats_of
 
+#: The operation of tombstones for the files of deletion vectors.
+_VECTOR_TOMBSTONES = "Deletion Vector Tombstones"
+
 
 def statistics_problems(
     table: Table, protocol: Protocol, metadata: Metadata, actions: Sequence[Action]
@@ -45,11 +48,18 @@ def file_problems(
     """Check that removed files are in the table, and that added files are not.
 
     A commit that reverts a compaction removes files whose rows it changes once more: the
-    compaction has only moved their rows.
+    compaction has only moved their rows. Tombstones of the files of deletion vectors, which were
+    never added, keep them while older versions need them.
     """
     rule = "Protocol § Add File and Remove File"
+    of_vectors = any(
+        name == "commitInfo" and body.get("operation") == _VECTOR_TOMBSTONES
+        for name, body in actions
+    )
     for name, body in actions:
         if name != "remove":
+            continue
+        if of_vectors and not body.get("dataChange"):
             continue
         file = logical_file(body)
         was_moved = file in table.moved and body.get("dataChange")

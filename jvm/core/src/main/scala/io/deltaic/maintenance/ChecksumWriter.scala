@@ -45,8 +45,8 @@ private[maintenance] final class ChecksumWriter(table: Path, store: LogStore, gu
 
 private object ChecksumWriter {
 
-  /** The operation that adds files again that are already in the table. */
-  private val Backfill = "ROW TRACKING BACKFILL"
+  /** The operations that add files again that are already in the table. */
+  private val Backfills = Set("ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL")
 
   /**
    * Above these limits they are left out, as in delta-spark: every checksum would repeat them, and every reader would
@@ -97,7 +97,7 @@ private object ChecksumWriter {
 
   /** None if a required field is in neither the previous checksum nor the commit. */
   private def ofPrevious(previous: VersionChecksum, commit: CommitFile): Option[Content] = {
-    val isBackfill = commit.commitInfo.flatMap(_.operation).contains(Backfill)
+    val isBackfill = commit.commitInfo.flatMap(_.operation).exists(Backfills)
     val adds = if (isBackfill) Vector.empty else commit.adds.toVector
     val removes = commit.removes.toVector
     def vectors(files: Seq[FileAction]): Seq[DeletionVectorDescriptor] =

@@ -42,6 +42,18 @@ private[maintenance] final class LogCleanup(log: DeltaLog, store: LogStore) {
     count
   }
 
+  /**
+   * Deletes what a checkpoint that is not newer than `cutoffMs` replaces, regardless of other retentions and of VACUUM
+   * LITE.
+   *
+   * @return the number of deleted files
+   */
+  def truncate(cutoffMs: Long, protectedVersion: Long): Int = log
+    .newestNotAfter(cutoffMs)
+    .flatMap(cutoffCheckpoint)
+    .filter(_.version >= protectedVersion)
+    .fold(0)(checkpoint => deleteAll(files.before(checkpoint.version)))
+
   /** The first commit that the next VACUUM LITE needs, if the table is vacuumed so. */
   private def firstForVacuum: Long =
     LastVacuumInfo.read(FileNames.logDirectory(table), store)

@@ -10,7 +10,7 @@ import org.slf4j.LoggerFactory
 
 import io.deltaic.log._
 import io.deltaic.protocol.{ActionJson, Printable}
-import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.replay.{CheckpointReader, DeltaLog, Snapshot}
 
 /** A post-commit maintenance task. The committer decides which tasks are due; see `deltaic.commit.hooks`. */
 sealed abstract class MaintenanceTask(val name: String)
@@ -78,6 +78,35 @@ final class Maintenance(
   /** Writes the symlink manifests of all partitions, and deletes those of partitions that no longer exist. */
   def generateManifests(): Unit =
     new ManifestCatchUp(log, store, partitionFolderOf, () => ()).runWhole()
+
+  /** The versions with a complete checkpoint. */
+  def checkpointVersions: Seq[Long] = expired.checkpoints.map(_.version).distinct
+
+  /** The versions with a checkpoint that only readers of V2 checkpoints can read. */
+  def v2CheckpointVersions: Seq[Long] = {
+    val reader = new CheckpointReader(log.table, log.conf, store, DeltaLog.NeverDistributed)
+    expired.checkpoints.filter { checkpoint =>
+      checkpoint.files.exists(FileNames.isUuidCheckpoint) || reader.sidecars(checkpoint).nonEmpty
+    }.map(_.version).distinct
+  }
+
+  private def expired = new ExpiredFiles(log.table, store)
+
+  /** Writes a classic checkpoint of a version, or fails. */
+  def writeCheckpoint(version: Long): Unit = {
+    val commit = new Commit(version, store.status(FileNames.commit(directory, version)))
+    commit.require()
+    val state = MaintenanceState.of(log.table)
+    state.checkpointBegins(version, "checkpoint")
+    try checkpoint(commit, state)(_.writeClassic(None))
+    finally state.checkpointEnds(version)
+  }
+
+  /** Deletes the part of the log that a checkpoint of this age replaces; see [[MaintenanceTask.Cleanup]]. */
+  def truncateLog(retentionMs: Long, protectedVersion: Long): Unit = {
+    new LogCleanup(log, store).truncate(System.currentTimeMillis - retentionMs, protectedVersion)
+    ()
+  }
 
   /** Runs the tasks that are due after this commit. */
   def run(version: Long, tasks: Seq[MaintenanceTask]): Unit = due(version, tasks)()

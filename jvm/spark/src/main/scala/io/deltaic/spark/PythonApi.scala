@@ -35,7 +35,14 @@ import io.deltaic.spark.commit.{
   PreparedCommit
 }
 import io.deltaic.spark.convert.{Conversion, ConversionTarget}
-import io.deltaic.spark.optimize.{AutoCompaction, OptimizeRequest, PurgeRequest}
+import io.deltaic.spark.downgrade.{FeatureHistory, FeatureTraces}
+import io.deltaic.spark.optimize.{
+  AutoCompaction,
+  ColumnMappingRemoval,
+  DowngradeRequest,
+  OptimizeRequest,
+  PurgeRequest
+}
 import io.deltaic.spark.restore.TableRestore
 import io.deltaic.spark.scan.files.SnapshotFiles
 import io.deltaic.spark.schema.TableSchema
@@ -346,6 +353,53 @@ object PythonApi {
       val request = PurgeRequest(Option(predicate))
       SessionInternals.run(spark, RewriteTable.of(TableAtPath(path), request))
     }
+
+  /** Rewrites the files that use a feature which is being dropped, and returns their number. */
+  def rewriteFilesWithout(spark: SparkSession, path: String, feature: String): Long = {
+    val log = TableLocation.log(spark, path)
+    if (feature == "columnMapping") ColumnMappingRemoval.run(spark, log)
+    else DowngradeRequest.run(spark, log, feature)
+  }
+
+  /** Whether files of a version use a feature. */
+  def filesUse(spark: SparkSession, path: String, version: Long, feature: String): Boolean =
+    FeatureTraces.inFiles(TableLocation.log(spark, path), version, feature)
+
+  /** See [[FeatureTraces.vectorTombstones]]; null if there is nothing to commit. */
+  def prepareVectorTombstones(spark: SparkSession, path: String, summary: String): PreparedCommit =
+    FeatureTraces
+      .vectorTombstones(spark, TableLocation.log(spark, path), Json.parse(summary)).orNull
+
+  /** See [[FeatureTraces.withoutRowIds]]; null if no file has row IDs. */
+  def prepareWithoutRowIds(spark: SparkSession, path: String, summary: String): PreparedCommit =
+    FeatureTraces.withoutRowIds(spark, TableLocation.log(spark, path), Json.parse(summary)).orNull
+
+  /** Writes a classic checkpoint of a version, or fails. */
+  def writeCheckpoint(spark: SparkSession, path: String, version: Long): Unit =
+    CommitMaintenance.of(spark, TableLocation.log(spark, path)).writeCheckpoint(version)
+
+  /** See [[io.deltaic.maintenance.Maintenance.truncateLog]]. */
+  def truncateLog(
+      spark: SparkSession,
+      path: String,
+      retentionMs: Long,
+      protectedVersion: Long
+  ): Unit =
+    CommitMaintenance.of(spark, TableLocation.log(spark, path))
+      .truncateLog(retentionMs, protectedVersion)
+
+  /** See [[FeatureHistory.newestUse]]; null as JSON if there is none. */
+  def newestUse(
+      spark: SparkSession,
+      path: String,
+      feature: String,
+      last: Long,
+      protectedVersion: Long
+  ): String = {
+    val log = TableLocation.log(spark, path)
+    val history = new FeatureHistory(log, CommitMaintenance.of(spark, log))
+    Json.of(history.newestUse(feature, last, protectedVersion)).toString
+  }
 
   /** Creates or replaces a table from the definition of Python's `DeltaTableBuilder`. */
   def createTable(spark: SparkSession, definitionJson: String): Unit = {

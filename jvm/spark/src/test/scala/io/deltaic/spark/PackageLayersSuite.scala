@@ -31,6 +31,7 @@ class PackageLayersSuite
           "catalog.definition",
           "catalog.target",
           "restore",
+          "downgrade",
           "clone",
           "convert",
           "stream",

@@ -9,7 +9,7 @@ import io.deltaic.spark.commit.CommitFiles
 import io.deltaic.spark.curve.RowOrder
 import io.deltaic.spark.scan.TableScan
 import io.deltaic.spark.scan.files.{FileSplits, ListedFiles, ScanFilters}
-import io.deltaic.spark.schema.ScanColumns
+import io.deltaic.spark.schema.{ScanColumns, TableSchema}
 import io.deltaic.spark.write.files.{DataWriteSpec, JoinedFile}
 import io.deltaic.spark.write.{NewFiles, WriteTransaction}
 
@@ -21,11 +21,13 @@ import io.deltaic.spark.write.{NewFiles, WriteTransaction}
  * the parts are packed into files by the sizes that they turned out to have, and joined as bytes.
  *
  * @param order of the rows in each group; none if they stay in their order
+ * @param stored how the files that are rewritten name and store the columns
  */
 private[optimize] final class FileRewrite(
     transaction: WriteTransaction,
     settings: OptimizeSettings,
-    order: Option[RowOrder]
+    order: Option[RowOrder],
+    stored: TableSchema
 ) {
   import FileRewrite.UnknownRows
 
@@ -65,7 +67,7 @@ private[optimize] final class FileRewrite(
     val scan = new TableScan(
       spark,
       ListedFiles(table, transaction.readVersion, files),
-      transaction.schema,
+      stored,
       columns,
       ScanFilters.none,
       CaseInsensitiveStringMap.empty

@@ -69,6 +69,9 @@ private[optimize] trait RewrittenTable {
 
   /** Which of some files hold columns that the table no longer has, by their paths. */
   def withDroppedColumns(files: Seq[AddFile]): Set[String]
+
+  /** Which of some files hold columns in another type than the table has, by their paths. */
+  def withOlderTypes(files: Seq[AddFile]): Set[String]
 }
 
 /**

@@ -68,6 +68,8 @@ private[spark] final class TableRewrite(
   override def withDroppedColumns(files: Seq[AddFile]): Set[String] =
     DroppedColumns.in(transaction, files)
 
+  override def withOlderTypes(files: Seq[AddFile]): Set[String] = OlderTypes.in(transaction, files)
+
   /**
    * Commits in batches, if the session has set their size. If a batch fails, those before it stay committed.
    *
@@ -110,7 +112,7 @@ private[spark] final class TableRewrite(
       groups: IndexedSeq[FileGroup]
   ): CommitFiles = {
     cancellation.check()
-    val outputs = new FileRewrite(transaction, settings, order).run(groups)
+    val outputs = new FileRewrite(transaction, settings, order, transaction.schema).run(groups)
     val firstInputs = groups.scanLeft(0)(_ + _.files.size)
     val copies = outputs.map { case (output, add) =>
       val (first, files) = (firstInputs(output.group), groups(output.group).files)

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.deltaic
 
+import scala.concurrent.duration.Duration
+
 import org.apache.spark.MapOutputStatistics
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
@@ -9,8 +11,6 @@ import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExcha
 import org.apache.spark.sql.execution.{ShufflePartitionSpec, SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.ThreadUtils
-
-import scala.concurrent.duration.Duration
 
 /**
  * Reads a shuffle in partitions of about `fileSizeBytes`, by the rules and settings of adaptive execution.

@@ -1,0 +1,1 @@
+"""The steps of ALTER TABLE DROP FEATURE."""
