@@ -64,6 +64,7 @@ class MemoryDowngrade:
             or (feature == "typeWidening" and file.path in self.older)
         ]
         if not old and feature != "columnMapping":
+            self.between("nothing to rewrite")
             return 0
         plan, operation = keep_definition(self, self.version), "REORG"
         if feature == "columnMapping":

@@ -136,8 +136,9 @@ def test_use_that_never_ends_is_an_error() -> None:
             add_vector(log)
 
     log.between = again
-    with pytest.raises(ConcurrentModificationError):
+    with pytest.raises(ConcurrentModificationError, match="deletionVectors") as caught:
         drop(log)
+    assert caught.value.condition == "DELTAIC_FEATURE_USED_AGAIN"
     assert "deletionVectors" in features(log)
 
 
@@ -145,7 +146,7 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("nth", range(8))
+@pytest.mark.parametrize("nth", range(7))
 def test_statement_that_was_killed_goes_on_where_it_was(nth: int) -> None:
     log = with_vectors()
     left = iter(range(nth))
@@ -192,11 +193,29 @@ def test_checkpoint_policy_ends_with_v2_checkpoints() -> None:
     assert configuration(log) == {PROTECTED: "5"}
 
 
-def test_older_types_are_rewritten_before_their_metadata_is_removed() -> None:
+def widened() -> MemoryLog:
     log = create(MemoryFile("a"), MemoryFile("b"), enableTypeWidening="true")
     run(log, "addColumns", columns=[{"parent": [], "specified": column("v", "integer")}])
     run(log, "alterColumns", columns=[{"column": ["v"], "type": "long"}])
     log.older = {"a"}
+    return log
+
+
+def test_file_of_an_older_type_that_is_added_meanwhile_is_rewritten_too() -> None:
+    log = widened()
+
+    def add_late(log: MemoryLog) -> None:
+        write(log, MemoryFile("late"))
+        log.older.add("late")
+
+    once("nothing to rewrite", add_late, log)
+    drop(log, "typeWidening")
+    assert "late" not in {file.path for file in log.files()}
+    assert "typeWidening" not in features(log)
+
+
+def test_older_types_are_rewritten_before_their_metadata_is_removed() -> None:
+    log = widened()
     drop(log, "typeWidening")
     assert operations(log)[-7:] == [
         "UNSET TBLPROPERTIES",

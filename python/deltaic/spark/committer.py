@@ -45,7 +45,7 @@ class Committer:
             tables.require_valid_settings()
             return plan_write(request, tables, wall_clock_ms()).to_json()
 
-        return self._strings.answer(request_json, lambda body: reply(decide, body))
+        return self._answer(request_json, decide)
 
     def commit(self, session: Any, handle: Any, request_json: str) -> str:
         """Commit a prepared commit as a version of its table."""
@@ -57,7 +57,7 @@ class Committer:
             result = commit(prepared, tables, tables.retry_policy())
             return result.to_json()
 
-        return self._strings.answer(request_json, lambda body: reply(decide, body))
+        return self._answer(request_json, decide)
 
     def run(self, session: Any, command: str, request_json: str) -> str:
         """Run a command that the JVM calls."""
@@ -71,6 +71,11 @@ class Committer:
             tables = JvmTableAccess(self._api, session, prefetched)
             return run_command(command, arguments, tables, tables.retry_policy(), wall_clock_ms)
 
+        return self._answer(request_json, decide)
+
+    def _answer(
+        self, request_json: str, decide: Callable[[dict[str, Any]], Mapping[str, Any]]
+    ) -> str:
         with interrupted_afterwards():
             return self._strings.answer(request_json, lambda body: reply(decide, body))
 

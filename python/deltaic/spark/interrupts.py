@@ -1,8 +1,8 @@
-"""Ctrl-C in a driver's Python cancels what runs in its JVM."""
+"""Ctrl-C in a driver's Python cancels what runs in its JVM (docs/decisions/0057)."""
 
 from __future__ import annotations
 
-import os
+import _thread
 import signal
 import threading
 from collections.abc import Iterator
@@ -23,10 +23,21 @@ _signals = 0
 
 
 class _MainThread:
-    """What the main thread does, in which Python executes the handlers of signals."""
+    """What the main thread does, in which Python executes the handlers of signals.
+
+    Attributes
+    ----------
+    commands
+        The number of commands that it runs, one within another.
+    is_interrupted
+        Whether ``KeyboardInterrupt`` waits for their end.
+    is_repeated
+        Whether the next signal is the one that ends this wait, and nobody's new one.
+    """
 
     commands = 0
     is_interrupted = False
+    is_repeated = False
 
 
 class Interruption:
@@ -53,13 +64,15 @@ def cancel_on_interrupt() -> None:
     PySpark's own handler has the same purpose. It calls the JVM on the connection of the
     interrupted thread, which is waiting there for the result of the statement: the call fails, and
     nothing is cancelled (Spark 4.2.0). This handler calls it on another thread. It replaces
-    PySpark's and no other, such as one of the program.
+    PySpark's and Python's own, which notebooks set for each cell, and none of the program.
     """
     from pyspark import SparkContext
 
     if threading.current_thread() is not threading.main_thread():
         return
-    if getattr(signal.getsignal(signal.SIGINT), "__module__", None) == SparkContext.__module__:
+    handler = signal.getsignal(signal.SIGINT)
+    of_spark = getattr(handler, "__module__", None) == SparkContext.__module__
+    if of_spark or handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
 
 
@@ -73,20 +86,35 @@ def interrupted_afterwards() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    cancel_on_interrupt()
     _MainThread.commands += 1
     try:
         yield
     finally:
         _MainThread.commands -= 1
         if _MainThread.commands == 0 and _MainThread.is_interrupted:
-            timer = threading.Timer(_REPLY_S, os.kill, (os.getpid(), signal.SIGINT))
+            timer = threading.Timer(_REPLY_S, _repeat)
             timer.daemon = True
             timer.start()
 
 
+def _repeat() -> None:
+    """Send the signal again, unless another handler has taken the place of this one."""
+    _MainThread.is_interrupted = False
+    if signal.getsignal(signal.SIGINT) is not _interrupt:
+        return
+    _MainThread.is_repeated = True
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     global _signals
-    if not _MainThread.is_interrupted:
+    is_new, _MainThread.is_repeated = not _MainThread.is_repeated, False
+    if is_new:
         _signals += 1
         thread = threading.Thread(target=_cancel_all, name="deltaic-interrupt", daemon=True)
         thread.start()

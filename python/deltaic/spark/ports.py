@@ -148,19 +148,19 @@ class JvmTableAccess:
         """Prepare a commit that holds no file."""
         with jvm_errors():
             prepared = self._api.prepareMetadataCommit(self._session, summary.table, summary.json())
-        return JvmPreparedCommit(prepared)
+        return self._unless_interrupted(summary, prepared)
 
     def prepare_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
         """Prepare a commit that adds every file without row IDs again; None if all have them."""
         with jvm_errors():
             prepared = self._api.prepareRowIds(self._session, summary.table, summary.json())
-        return None if prepared is None else JvmPreparedCommit(prepared)
+        return None if prepared is None else self._unless_interrupted(summary, prepared)
 
     def prepare_without_row_ids(self, summary: CommitSummary) -> PreparedCommit | None:
         """Prepare a commit that adds every file without its row IDs; None if no file has any."""
         with jvm_errors():
             prepared = self._api.prepareWithoutRowIds(self._session, summary.table, summary.json())
-        return None if prepared is None else JvmPreparedCommit(prepared)
+        return None if prepared is None else self._unless_interrupted(summary, prepared)
 
     def prepare_vector_tombstones(self, summary: CommitSummary) -> PreparedCommit | None:
         """Prepare tombstones for files of deletion vectors that no file uses; None if all exist."""
@@ -168,7 +168,13 @@ class JvmTableAccess:
             prepared = self._api.prepareVectorTombstones(
                 self._session, summary.table, summary.json()
             )
-        return None if prepared is None else JvmPreparedCommit(prepared)
+        return None if prepared is None else self._unless_interrupted(summary, prepared)
+
+    def _unless_interrupted(self, summary: CommitSummary, prepared: Any) -> PreparedCommit:
+        """Return a commit of a statement that was not interrupted, or that ends a VACUUM."""
+        if not summary.operation.kind.is_vacuum:
+            self._interruption.check(summary.operation.kind.value, summary.table)
+        return JvmPreparedCommit(prepared)
 
     def downgrade(self, table: str) -> Downgrade:
         """Return access to a table whose protocol loses a feature."""
@@ -184,8 +190,7 @@ class JvmTableAccess:
             prepared = self._api.prepareRestore(
                 self._session, summary.table, version, summary.json()
             )
-        self._interruption.check("RESTORE", summary.table)
-        return JvmPreparedCommit(prepared)
+        return self._unless_interrupted(summary, prepared)
 
     def prepare_clone(self, summary: CommitSummary, source: ClonedVersion) -> PreparedCommit:
         """Prepare a commit after which the table has the files of a version of another table."""
@@ -198,7 +203,7 @@ class JvmTableAccess:
                 source.is_shallow,
                 summary.json(),
             )
-        return JvmPreparedCommit(prepared)
+        return self._unless_interrupted(summary, prepared)
 
     def read_parquet(self, table: str, request: ParquetRequest) -> ParquetFiles:
         """List the Parquet files in a table's folder and read their footers."""
@@ -209,7 +214,7 @@ class JvmTableAccess:
         """Prepare a commit that creates a table of the files."""
         if not isinstance(files, JvmParquetFiles):
             raise TypeError(f"not files of the JVM: {files!r}")
-        return JvmPreparedCommit(files.prepare(summary.json()))
+        return self._unless_interrupted(summary, files.prepare(summary.json()))
 
     def version_at(self, table: str, timestamp: str) -> int:
         """Return the newest version that was committed at or before a timestamp."""

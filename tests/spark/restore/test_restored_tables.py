@@ -199,6 +199,27 @@ def test_files_that_were_removed_meanwhile_keep_the_ids_of_the_backfill(
     assert after[30][0] not in used
 
 
+def test_row_ids_from_before_row_tracking_was_dropped_do_not_come_back(
+    spark: SparkSession, table: str
+) -> None:
+    build_table(spark, table, "id INT, v STRING", [[(n, "a") for n in range(100)]])
+    enable = f"ALTER TABLE {{t}} SET TBLPROPERTIES ({TRACKED})"
+    run(
+        spark,
+        table,
+        enable,
+        "ALTER TABLE {t} DROP FEATURE rowTracking",
+        "DELETE FROM {t}",
+        enable,
+        "INSERT INTO {t} SELECT id + 200, 'b' FROM range(10)",
+        "RESTORE {t} VERSION AS OF 0",
+        enable,
+        "INSERT INTO {t} SELECT id + 300, 'c' FROM range(20)",
+    )
+    ids = [row_id for row_id, _ in row_ids(spark, table).values()]
+    assert len(ids) == 120 == len(set(ids))
+
+
 def test_identity_values_are_not_generated_twice(spark: SparkSession, table: str) -> None:
     run(
         spark,

@@ -36,6 +36,9 @@ class Alteration:
         The metadata domains that it sets.
     drops
         The feature to drop from the protocol, if any.
+    changes_columns
+        Whether files that are added concurrently may not have the columns as it defines them, so
+        that they are a conflict.
     """
 
     table: str
@@ -47,6 +50,7 @@ class Alteration:
     reads_whole_table: bool = False
     domains: tuple[DomainMetadata, ...] = ()
     drops: str | None = None
+    changes_columns: bool = False
 
 
 def current_snapshot(table: str, tables: TableAccess) -> TableSnapshot:
@@ -89,7 +93,7 @@ def alter(
     plan = replace(
         plan_metadata_update(Definition(protocol, metadata), current),
         # Files that are added concurrently, also by a compaction, were not checked.
-        changes_columns=enabled is not None,
+        changes_columns=alteration.changes_columns or enabled is not None,
         domains=alteration.domains,
     )
     if not (plan.changes_protocol or plan.changes_metadata or plan.domains):

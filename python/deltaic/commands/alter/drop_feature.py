@@ -105,6 +105,7 @@ def _drop_in_rounds(
     has_barriers = False
     lost: DeltaError | None = None
     for _ in range(_MAX_ROUNDS):
+        is_free = False
         try:
             changed = removal.traces(target)
             if ends_history:
@@ -115,18 +116,21 @@ def _drop_in_rounds(
             current = target.current()
             if is_used(target, current, feature.name):
                 continue
+            is_free = True
             result = _without_feature(
                 target, arguments, current, feature, protects=protects, is_next=True
             )
         except ConcurrentModificationError as problem:
             lost = problem
+            # Traces may have been removed after the barriers.
+            has_barriers = has_barriers and is_free
             continue
         if removal.binds_history:
             write_last_checkpoint(target, result.version)
         return result
-    raise lost or error(
+    raise error(
         "DELTAIC_FEATURE_USED_AGAIN", table=target.table, feature=feature.name, attempts=_MAX_ROUNDS
-    )
+    ) from lost
 
 
 def _without_feature(

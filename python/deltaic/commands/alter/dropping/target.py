@@ -46,10 +46,25 @@ class Target:
         metadata: Metadata,
         operation: Operation,
         parameters: Mapping[str, str],
+        *,
+        changes_columns: bool = False,
     ) -> bool:
-        """Commit another definition; return False if it is the current one."""
+        """Commit another definition; return False if it is the current one.
+
+        Parameters
+        ----------
+        changes_columns
+            As for `Alteration`.
+        """
         result = alter(
-            Alteration(self.table, current, metadata, operation, parameters),
+            Alteration(
+                self.table,
+                current,
+                metadata,
+                operation,
+                parameters,
+                changes_columns=changes_columns,
+            ),
             self.tables,
             self.policy,
             self.clock_ms,

@@ -90,10 +90,11 @@ def _without_vectors(target: Target) -> bool:
 
 def _without_older_types(target: Target) -> bool:
     changed = target.unset(spellings(type_widening.PROPERTY))
+    # A file that another writer adds after this version was not checked: it is a conflict.
+    current = target.current()
     while target.files.rewrite_files(TYPE_WIDENING):
         changed = True
-    # A file that is added from now on has the types of the schema.
-    current = target.current()
+        current = target.current()
     metadata = type_widening.without_type_changes(current.metadata)
     if metadata == current.metadata:
         return changed
@@ -103,7 +104,11 @@ def _without_older_types(target: Target) -> bool:
         if before != now
     ]
     return target.set_definition(
-        current, metadata, Operation.CHANGE_COLUMNS, {"columns": compact(columns)}
+        current,
+        metadata,
+        Operation.CHANGE_COLUMNS,
+        {"columns": compact(columns)},
+        changes_columns=True,
     )
 
 

@@ -23,7 +23,8 @@ private[spark] final class FeatureHistory(log: DeltaLog, maintenance: Maintenanc
       else (inCheckpoints(feature, last) ++ inEntries(feature, earliest, last)).maxOption
     found.map { version =>
       // The log up to the version can be deleted when a checkpoint after it is old enough.
-      val checkpoint = maintenance.checkpointVersions.filter(_ > version).minOption
+      val checkpoint = maintenance.checkpointVersions
+        .filter(v => v > version && v >= protectedVersion).minOption
       Message.of("HistoricUse")(
         "version" -> version,
         "replacedAtMs" -> checkpoint.map(log.at(_).timestampMs)

@@ -14,9 +14,10 @@ import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals}
 import org.slf4j.LoggerFactory
 
 import io.deltaic.log.DaemonThread
-import io.deltaic.protocol.AddFile
+import io.deltaic.protocol.{AddFile, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.errors.DeltaicConcurrentModificationException
+import io.deltaic.spark.util.Cancellation
 
 /**
  * Compacts small files after commits, on a thread of its own, so that commits need not wait
@@ -141,6 +142,12 @@ private[spark] object AutoCompaction {
             "Table {}: auto compaction gives way to another commit: {}",
             turn.log.table,
             e.getMessage
+          )
+          true
+        case e: DeltaicThrowable if e.condition == Cancellation.Condition =>
+          logger.info(
+            "Table {}: auto compaction is cancelled; a later commit retries it",
+            turn.log.table
           )
           true
         case NonFatal(e) =>

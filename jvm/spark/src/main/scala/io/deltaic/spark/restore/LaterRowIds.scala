@@ -2,7 +2,7 @@ package io.deltaic.spark.restore
 
 import scala.collection.mutable
 
-import io.deltaic.protocol.{Action, AddFile, LogPath, RemoveFile}
+import io.deltaic.protocol.{Action, AddFile, DomainMetadata, LogPath, RemoveFile}
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.vacuum.CommitActions
 
@@ -30,16 +30,30 @@ private[restore] final class LaterRowIds(log: DeltaLog, olderVersion: Long, last
         base.map(id => LogPath.canonical(log.table, path) -> RowIds(id, version)).filter {
           case (canonical, _) => paths(canonical)
         }
-      def ofActions(actions: Iterator[Action]): Vector[(String, RowIds)] = actions.flatMap {
-        case add: AddFile => known(add.path, add.baseRowId, add.defaultRowCommitVersion)
-        case remove: RemoveFile =>
-          known(remove.path, remove.baseRowId, remove.defaultRowCommitVersion)
-        case _ => None
-      }.toVector
+      // None where the table loses row tracking, and with it all row IDs: later ones begin at 0 again.
+      def ofActions(actions: Iterator[Action]): Vector[Option[(String, RowIds)]] =
+        actions.flatMap {
+          case domain: DomainMetadata if domain.domain == LaterRowIds.Domain && domain.removed =>
+            Some(None)
+          case add: AddFile =>
+            known(add.path, add.baseRowId, add.defaultRowCommitVersion).map(Some(_))
+          case remove: RemoveFile =>
+            known(remove.path, remove.baseRowId, remove.defaultRowCommitVersion).map(Some(_))
+          case _ => None
+        }.toVector
       val found = mutable.HashMap.empty[String, RowIds]
       val first = math.max(olderVersion + 1, log.earliestCommit)
       new CommitActions(log)
-        .foreach("RESTORE", "find row IDs", first, lastVersion)(ofActions)(found ++= _)
+        .foreach("RESTORE", "find row IDs", first, lastVersion)(ofActions)(_.foreach {
+          case Some(file) => found += file
+          case None => found.clear()
+        })
       found.toMap
     }
+}
+
+private object LaterRowIds {
+
+  /** The domain of the high-water mark (Protocol § Row Tracking). */
+  private val Domain = "delta.rowTracking"
 }

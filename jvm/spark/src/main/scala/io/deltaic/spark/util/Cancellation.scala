@@ -14,18 +14,24 @@ private[spark] final class Cancellation private (operation: String, table: Path)
   private val before = Cancellation.count.get
 
   /**
-   * Fails if everything was cancelled since the statement began, or if its thread was interrupted, as by the Thrift server
-   * and Spark Connect.
+   * Fails if everything was cancelled since the statement began.
+   *
+   * @throws java.lang.InterruptedException if its thread was interrupted, as by the Thrift server, by Spark Connect, and by
+   *   `StreamingQuery.stop`, which expects this exception
    */
   def check(): Unit =
-    if (Cancellation.count.get != before || Thread.currentThread.isInterrupted)
+    if (Thread.currentThread.isInterrupted)
+      throw new InterruptedException(s"$operation of table $table")
+    else if (Cancellation.count.get != before)
       throw DeltaicException(
-        "DELTAIC_STATEMENT_CANCELLED",
+        Cancellation.Condition,
         Map("operation" -> operation, "table" -> table.toString)
       )
 }
 
 private[spark] object Cancellation {
+
+  val Condition = "DELTAIC_STATEMENT_CANCELLED"
 
   /** How often everything was cancelled. */
   private val count = new AtomicLong
