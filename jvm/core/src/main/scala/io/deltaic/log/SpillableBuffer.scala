@@ -40,6 +40,9 @@ private[deltaic] final class SpillableBuffer extends OutputStream {
     }
   }
 
+  /** For a buffer that may be open when the JVM ends. */
+  def deleteOnExit(): Unit = file.foreach(_.toFile.deleteOnExit())
+
   override def close(): Unit = {
     out.close()
     file.foreach(Files.deleteIfExists)
@@ -48,7 +51,6 @@ private[deltaic] final class SpillableBuffer extends OutputStream {
   private def spillIfNeeded(length: Int): Unit =
     if (file.isEmpty && memory.size.toLong + length > MemoryBytes) {
       val created = Files.createTempFile("deltaic-log-", ".tmp")
-      created.toFile.deleteOnExit()
       file = Some(created)
       out = new java.io.BufferedOutputStream(Files.newOutputStream(created), 1 << 16)
       memory.writeTo(out)

@@ -81,12 +81,7 @@ private[restore] final class RestoredFiles(
 
   /** A row keeps its ID: the rows of a file got IDs only once. */
   private def withRowIdsOf(file: AddFile, other: AddFile): AddFile =
-    if (file.baseRowId.isDefined) file
-    else
-      file.copy(
-        baseRowId = other.baseRowId,
-        defaultRowCommitVersion = other.defaultRowCommitVersion
-      )
+    other.baseRowId.fold(file)(id => withRowIdsOf(file, RowIds(id, other.defaultRowCommitVersion)))
 
   private def withRowIdsOf(file: AddFile, ids: RowIds): AddFile =
     if (file.baseRowId.isDefined) file

@@ -18,6 +18,7 @@ import io.deltaic.log.DaemonThread
 private[spark] final class ShownFiles private[vacuum] (unused: UnusedFiles, paths: TablePaths) {
   import UnusedFiles.ChunkSize
 
+  unused.deleteOnExit()
   ShownFiles.cleaner.register(this, ShownFiles.closing(unused))
 
   private val directories = unused.directories.toIndexedSeq

@@ -26,6 +26,9 @@ private[vacuum] final class UnusedFiles(cutoffMs: Long) extends AutoCloseable {
   def numFiles: Long = files
   def sizeBytes: Long = bytes
 
+  /** As for [[SpillableBuffer]]. */
+  def deleteOnExit(): Unit = buffer.deleteOnExit()
+
   /** The number of directories, including the table's own. */
   def numListedDirectories: Long = tree.numListed
 
