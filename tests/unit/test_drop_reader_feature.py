@@ -128,7 +128,8 @@ def test_drop_is_the_version_after_one_that_was_checked(theirs: Callable[[Memory
     assert "c" in {file.path for file in log.files()} or operations(log).count("REORG") == 2
 
 
-def test_use_that_never_ends_is_an_error() -> None:
+def test_use_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deltaic.commands.alter.drop_feature._MAX_ROUNDS", 5)
     log = with_vectors()
 
     def again(step: str) -> None:

@@ -86,6 +86,7 @@ def test_rows_that_spark_stores_of_the_command_are_those_shown(
     assert rows.size() == len(garbage)
 
 
+@pytest.mark.thorough
 def test_temporary_file_is_deleted_with_the_result(spark: SparkSession, table: str) -> None:
     changed_table(spark, table)
     path = "concat(repeat('directory/', 20), id, '.parquet')"
