@@ -133,14 +133,23 @@ def row_id_problems(
     actions: Sequence[Action],
 ) -> Problems:
     """Check row IDs, which every new file has if the feature is supported."""
+    marks = [
+        body
+        for name, body in actions
+        if name == "domainMetadata" and body["domain"] == row_tracking.DOMAIN
+    ]
+    if any(mark.get("removed") for mark in marks):
+        # A table that loses row tracking loses all row IDs, and can begin again.
+        table.high_water_mark = -1
+        table.base_row_ids.clear()
     if not row_tracking.assigns_row_ids(protocol, metadata):
         return
     rule = "Protocol § Row Tracking"
     before = table.high_water_mark
-    for name, body in actions:
-        if name == "domainMetadata" and body["domain"] == row_tracking.DOMAIN:
+    for mark in marks:
+        if not mark.get("removed"):
             table.high_water_mark = row_tracking.high_water_mark_in(
-                metadata.id, body["configuration"]
+                metadata.id, mark["configuration"]
             )
     if table.high_water_mark < before:
         yield rule, f"the high water mark falls from {before} to {table.high_water_mark}"
