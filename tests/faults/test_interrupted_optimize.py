@@ -23,7 +23,13 @@ RUN = (
 try:
     spark.sql(statement).collect()
     result = "done"
-except KeyboardInterrupt:
+except BaseException as problem:
+    # Py4J closes its connection then, and may fail to: its error has the interrupt as its context.
+    causes = [problem]
+    while causes[-1].__context__ is not None:
+        causes.append(causes[-1].__context__)
+    if not any(isinstance(cause, KeyboardInterrupt) for cause in causes):
+        raise
     result = "interrupted"
 """
 )
