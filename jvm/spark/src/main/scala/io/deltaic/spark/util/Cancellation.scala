@@ -20,13 +20,13 @@ private[spark] final class Cancellation private (operation: String, table: Path)
    *   `StreamingQuery.stop`, which expects this exception
    */
   def check(): Unit =
-    if (Thread.currentThread.isInterrupted)
-      throw new InterruptedException(s"$operation of table $table")
-    else if (Cancellation.count.get != before)
+    if (Cancellation.count.get != before)
       throw DeltaicException(
         Cancellation.Condition,
         Map("operation" -> operation, "table" -> table.toString)
       )
+    else if (Thread.currentThread.isInterrupted)
+      throw new InterruptedException(s"$operation of table $table")
 }
 
 private[spark] object Cancellation {
