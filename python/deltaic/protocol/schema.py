@@ -137,8 +137,15 @@ class Field:
 
     def with_entry(self, key: str, value: Any) -> Field:
         """Return the column with an entry in its metadata; None removes the entry."""
-        others = {name: other for name, other in self.metadata.items() if name != key}
-        return replace(self, metadata=others if value is None else {**others, key: value})
+        others = self.without_entries(key)
+        if value is None:
+            return others
+        return replace(others, metadata={**others.metadata, key: value})
+
+    def without_entries(self, *keys: str) -> Field:
+        """Return the column without these entries in its metadata."""
+        others = {name: other for name, other in self.metadata.items() if name not in keys}
+        return replace(self, metadata=others)
 
 
 @dataclass(frozen=True, slots=True)

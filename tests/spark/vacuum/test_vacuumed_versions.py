@@ -32,15 +32,27 @@ def moment(timestamp_ms: int) -> str:
     return text[:19]
 
 
-@pytest.mark.parametrize("logged", ["true", "false"])
-def test_version_without_its_files_is_an_error_with_the_time_of_the_vacuum(
-    spark: SparkSession, table: str, logged: str
-) -> None:
+def vacuumed(spark: SparkSession, table: str, logged: str) -> int:
+    """Build and vacuum a table; return its version before the VACUUM, which the log has or not."""
     changed_table(spark, table)
     newest = log.newest(table)
     time.sleep(0.01)
     with session_settings(spark, {**UNCHECKED, "spark.deltaic.vacuum.logging.enabled": logged}):
         spark.sql(f"VACUUM delta.`{table}` RETAIN 0 HOURS")
+    return newest
+
+
+def require_time_of_vacuum(table: str, version: int, found: str) -> None:
+    stated = log.commit_info(table, version)["timestamp"]
+    seconds = datetime.fromisoformat(found.replace("Z", "+00:00")).timestamp()
+    assert abs(seconds - stated / 1000) < 5
+
+
+@pytest.mark.parametrize("logged", ["true", "false"])
+def test_version_without_its_files_is_an_error_with_the_time_of_the_vacuum(
+    spark: SparkSession, table: str, logged: str
+) -> None:
+    newest = vacuumed(spark, table, logged)
     assert all_rows(spark, table, newest) > 0
     # Version 2 lacks a deletion vector, the others a data file or a vector.
     for version in (1, 2, 3, 4):
@@ -49,10 +61,8 @@ def test_version_without_its_files_is_an_error_with_the_time_of_the_vacuum(
         assert raised.value.condition == "DELTAIC_VERSION_VACUUMED", version
         assert raised.value.parameters["version"] == str(version)
         if logged == "true":
-            stated = log.commit_info(table, newest + 1)["timestamp"]
             found = str(raised.value.parameters["vacuumTimestamp"])
-            seconds = datetime.fromisoformat(found.replace("Z", "+00:00")).timestamp()
-            assert abs(seconds - stated / 1000) < 5
+            require_time_of_vacuum(table, newest + 1, found)
             assert re.search(r"VACUUM at \d{4}-", str(raised.value))
 
 
@@ -60,20 +70,14 @@ def test_version_without_its_files_is_an_error_with_the_time_of_the_vacuum(
 def test_version_that_cannot_be_restored_is_an_error_with_the_time_of_the_vacuum(
     spark: SparkSession, table: str, logged: str
 ) -> None:
-    changed_table(spark, table)
-    newest = log.newest(table)
-    time.sleep(0.01)
-    with session_settings(spark, {**UNCHECKED, "spark.deltaic.vacuum.logging.enabled": logged}):
-        spark.sql(f"VACUUM delta.`{table}` RETAIN 0 HOURS")
+    newest = vacuumed(spark, table, logged)
     with pytest.raises(TableStateError) as raised:
         spark.sql(f"RESTORE TABLE delta.`{table}` TO VERSION AS OF 1")
     assert raised.value.condition == "DELTAIC_RESTORED_FILES_MISSING"
     found = re.search(r"VACUUM at (\S+) deleted files", str(raised.value))
     assert found is not None
     if logged == "true":
-        stated = log.commit_info(table, newest + 1)["timestamp"]
-        seconds = datetime.fromisoformat(found[1].replace("Z", "+00:00")).timestamp()
-        assert abs(seconds - stated / 1000) < 5
+        require_time_of_vacuum(table, newest + 1, found[1])
 
 
 def test_file_that_no_vacuum_has_deleted_is_only_missing(spark: SparkSession, table: str) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from deltaic.protocol.actions import WRITER_VERSION_WITH_FEATURES, Metadata, Protocol
 from deltaic.protocol.columns.identity_high_water_marks import HIGH_WATER_MARK
 from deltaic.protocol.columns.type_widening import TYPE_CHANGES
 from deltaic.protocol.features import all_features
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, find_property
-from deltaic.protocol.schema import Field, map_fields, write_schema
+from deltaic.protocol.schema import map_fields, write_schema
 
 #: Column metadata that records the history of a table's rows, not its definition.
 _HISTORY = frozenset({HIGH_WATER_MARK, TYPE_CHANGES})
@@ -31,7 +31,7 @@ def copied_definition(protocol: Protocol, metadata: Metadata) -> CopiedDefinitio
 
     Internal properties, such as the maximum column id, are not copied: a new table gets its own.
     """
-    schema = map_fields(metadata.schema, _without_history)
+    schema = map_fields(metadata.schema, lambda column: column.without_entries(*_HISTORY))
     constraints, properties = {}, {}
     for name, value in metadata.configuration.items():
         if name.casefold().startswith(CONSTRAINT_PREFIX):
@@ -43,11 +43,6 @@ def copied_definition(protocol: Protocol, metadata: Metadata) -> CopiedDefinitio
     return CopiedDefinition(
         write_schema(schema), properties, _protocol_properties(protocol), constraints
     )
-
-
-def _without_history(column: Field) -> Field:
-    kept = {key: value for key, value in column.metadata.items() if key not in _HISTORY}
-    return replace(column, metadata=kept)
 
 
 def _protocol_properties(protocol: Protocol) -> dict[str, str]:

@@ -134,12 +134,7 @@ def upgraded(table: str, metadata: Metadata, before: Mapping[str, str]) -> Metad
 def unmapped(metadata: Metadata) -> Metadata:
     """Return the metadata of a table whose files name the columns as the schema does."""
     keys = (COLUMN_ID, PHYSICAL_NAME, NESTED_IDS, _NESTED_IDS_OF_DELTA_SPARK)
-    schema = map_fields(
-        metadata.schema,
-        lambda column: replace(
-            column, metadata={k: v for k, v in column.metadata.items() if k not in keys}
-        ),
-    )
+    schema = map_fields(metadata.schema, lambda column: column.without_entries(*keys))
     configuration = {
         name: value
         for name, value in metadata.configuration.items()

@@ -30,12 +30,7 @@ def is_enabled(protocol: Protocol, metadata: Metadata) -> bool:
 
 def without_type_changes(metadata: Metadata) -> Metadata:
     """Return the metadata of a table whose files have the types of its columns."""
-    schema = map_fields(
-        metadata.schema,
-        lambda column: replace(
-            column, metadata={k: v for k, v in column.metadata.items() if k != TYPE_CHANGES}
-        ),
-    )
+    schema = map_fields(metadata.schema, lambda column: column.without_entries(TYPE_CHANGES))
     if schema == metadata.schema:
         return metadata
     return replace(metadata, schema_string=write_schema(schema))

@@ -31,10 +31,7 @@ private[spark] object ColumnMappingRemoval {
     )
     val files = log.withReadableFiles(snapshot)(_.adds.toVector)
     val partitions = new PartitionKey(mapped, sessionZone(spark))
-    val groups = files.groupBy(partitions.of).values.toIndexedSeq
-      .map(ofPartition => ofPartition.sortBy(file => (file.modificationTimeMs, file.path)))
-      .sortBy(_.head.path)
-      .map(ofPartition => FileGroup(partitions.inLog(ofPartition.head), ofPartition))
+    val groups = FileGroup.ofPartitions(partitions, files.groupBy(partitions.of).valuesIterator)
     val adds =
       if (groups.isEmpty) Nil
       else new FileRewrite(transaction, settings, order = None, mapped).run(groups).map(_._2)

@@ -1,17 +1,13 @@
 package io.deltaic.spark.optimize
 
 import scala.jdk.CollectionConverters._
-import scala.util.Using
 
-import org.apache.hadoop.fs.Path
 import org.apache.parquet.schema.{GroupType, Type}
-import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals}
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 
-import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.protocol.AddFile
 import io.deltaic.spark.schema.{ColumnMapping, PhysicalSchema}
-import io.deltaic.spark.util.ParquetFiles
-import io.deltaic.spark.write.WriteTransaction
+import io.deltaic.spark.write.{FilesBySchema, WriteTransaction}
 
 /**
  * Finds the files that hold columns which the table no longer has. Only a table with column mapping can drop
@@ -24,29 +20,13 @@ private[optimize] object DroppedColumns {
     if (files.isEmpty || transaction.schema.mapping == ColumnMapping.NoMapping) Set.empty
     else {
       val schema = transaction.schema
-      val spec = transaction.copySpec
       val columns = StructType(
         PhysicalSchema.of(schema.stored, columnMapping = true) ++
           schema.rowTracking.toSeq.flatMap(_.materialized)
       )
-      val slots = SessionInternals.leafParallelism(transaction.spark)
-      val perTask = (files.size / (slots * TasksOfSlot)).max(1)
-      val table = transaction.log.table.toString
-      JobInternals.inExecutors(
-        transaction.spark,
-        transaction.jobs(s"find dropped columns in ${files.size} files"),
-        files.map(_.path).grouped(perTask).toSeq
-      ) { paths =>
-        paths.iterator.filter { path =>
-          val location = LogPath.toAbsolute(new Path(table), path)
-          Using.resource(ParquetFiles.open(location, spec.hadoopConf)) { reader =>
-            hasOthers(reader.getFileMetaData.getSchema, columns)
-          }
-        }
-      }.toSet
+      val phase = s"find dropped columns in ${files.size} files"
+      FilesBySchema.matching(transaction, files, phase)(() => hasOthers(_, columns))
     }
-
-  private val TasksOfSlot = 4
 
   private def hasOthers(group: GroupType, columns: StructType): Boolean =
     group.getFields.asScala.exists { stored =>

@@ -1,9 +1,7 @@
 package io.deltaic.spark.optimize
 
 import scala.jdk.CollectionConverters._
-import scala.util.Using
 
-import org.apache.hadoop.fs.Path
 import org.apache.parquet.schema.LogicalTypeAnnotation.IntLogicalTypeAnnotation
 import org.apache.parquet.schema.{
   GroupType,
@@ -12,14 +10,12 @@ import org.apache.parquet.schema.{
   PrimitiveType,
   Type
 }
-import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals}
 import org.apache.spark.sql.execution.datasources.parquet.SparkToParquetSchemaConverter
 import org.apache.spark.sql.types._
 
-import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.protocol.AddFile
 import io.deltaic.spark.schema.{ColumnMapping, PhysicalSchema, TypeChange}
-import io.deltaic.spark.util.ParquetFiles
-import io.deltaic.spark.write.WriteTransaction
+import io.deltaic.spark.write.{FilesBySchema, WriteTransaction}
 
 /**
  * Finds the files that hold columns in another type than the table has. Only columns with type changes in their
@@ -34,31 +30,16 @@ private[optimize] object OlderTypes {
       schema.stored.filter(column => !schema.isPartition(column.name) && hasChanged(column))
     if (files.isEmpty || changed.isEmpty) Set.empty
     else {
-      val spec = transaction.copySpec
       val isMapped = schema.mapping != ColumnMapping.NoMapping
-      val columns = new SparkToParquetSchemaConverter(spec.hadoopConf)
+      val columns = new SparkToParquetSchemaConverter(transaction.copySpec.hadoopConf)
         .convert(PhysicalSchema.of(withoutVoid(StructType(changed)), isMapped)).toString
       val byId = schema.mapping == ColumnMapping.ById
-      val slots = SessionInternals.leafParallelism(transaction.spark)
-      val perTask = (files.size / (slots * TasksOfSlot)).max(1)
-      val table = transaction.log.table.toString
-      JobInternals.inExecutors(
-        transaction.spark,
-        transaction.jobs(s"find older types in ${files.size} files"),
-        files.map(_.path).grouped(perTask).toSeq
-      ) { paths =>
+      FilesBySchema.matching(transaction, files, s"find older types in ${files.size} files") { () =>
         val expected = MessageTypeParser.parseMessageType(columns)
-        paths.iterator.filter { path =>
-          val location = LogPath.toAbsolute(new Path(table), path)
-          Using.resource(ParquetFiles.open(location, spec.hadoopConf)) { reader =>
-            differs(reader.getFileMetaData.getSchema, expected, byId)
-          }
-        }
-      }.toSet
+        differs(_, expected, byId)
+      }
     }
   }
-
-  private val TasksOfSlot = 4
 
   private def hasChanged(column: StructField): Boolean =
     column.metadata.contains(TypeChange.Key) || hasChanged(column.dataType)

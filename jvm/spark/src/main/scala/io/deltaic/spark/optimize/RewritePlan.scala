@@ -7,6 +7,7 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.spark.commit.lineage.Lineage
+import io.deltaic.spark.schema.PartitionKey
 import io.deltaic.spark.write.files.CopyWriter
 
 /**
@@ -28,6 +29,17 @@ private[optimize] final case class FileGroup(partitionValues: Seq[String], files
 }
 
 private[optimize] object FileGroup {
+
+  /** A group for each of these partitions. Rows that were written at about the same time stay together. */
+  def ofPartitions(
+      partitions: PartitionKey,
+      files: Iterator[Iterable[AddFile]]
+  ): IndexedSeq[FileGroup] =
+    files
+      .map(_.toIndexedSeq.sortBy(file => (file.modificationTimeMs, file.path)))
+      .toIndexedSeq
+      .sortBy(_.head.path)
+      .map(ofPartition => FileGroup(partitions.inLog(ofPartition.head), ofPartition))
 
   /**
    * The groups that are committed together. A group is split only if each part makes a whole new file.

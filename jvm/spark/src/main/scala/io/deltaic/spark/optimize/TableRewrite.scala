@@ -216,19 +216,14 @@ private[spark] final class TableRewrite(
       WriteInternals.hadoopConf(spark, Map.empty)
     )
     val byPartition = candidates.groupBy(candidate => partitions.of(candidate.file)).values
-    byPartition.iterator
+    val selected = byPartition.iterator
       .filter(ofPartition => ofPartition.size > 1 || ofPartition.head.isRequired)
       .map(RewriteCandidate.selected(_, settings, ratio).map(_.file))
       .filter(_.nonEmpty)
-      // Rows that were written at about the same time stay together.
-      .map(files => files.sortBy(file => (file.modificationTimeMs, file.path)))
-      .toIndexedSeq
-      .sortBy(_.head.path)
-      .map(files => FileGroup(partitions.inLog(files.head), files))
-      .flatMap { group =>
-        // Each group becomes a cube.
-        settings.targetCubeBytes.filter(_ => clusters).fold(Seq(group))(group.split)
-      }
+    FileGroup.ofPartitions(partitions, selected).flatMap { group =>
+      // Each group becomes a cube.
+      settings.targetCubeBytes.filter(_ => clusters).fold(Seq(group))(group.split)
+    }
   }
 
   private def resolved(sql: String): Expression = {
