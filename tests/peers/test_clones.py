@@ -101,3 +101,33 @@ def test_shallow_clones_are_like_those_of_delta_spark(
         for clone in (ours, theirs)
     ]
     assert paths[0] == paths[1]
+
+
+@pytest.mark.parametrize("kind", ["SHALLOW", "DEEP"])
+def test_peers_read_and_change_a_clone_of_parquet_files(
+    spark: SparkSession, delta_spark: SparkProcess, table: str, kind: str
+) -> None:
+    folder = f"{table}-parquet"
+    spark.range(10).selectExpr("id", "id % 2 AS p").write.partitionBy("p").parquet(folder)
+    spark.sql(f"CREATE TABLE delta.`{table}` {kind} CLONE parquet.`{folder}`")
+    assert delta_spark.run(IDS, path=table) == list(range(10))
+    assert sorted(row[0] for row in delta_rs.by_query(table)) == list(range(10))
+    delta_spark.run(RUN, statement=f"DELETE FROM delta.`{table}` WHERE id = 3")
+    assert sorted(row[0] for row in rows_of(spark, table)) == [n for n in range(10) if n != 3]
+
+
+def test_a_shallow_clone_of_parquet_files_is_like_that_of_delta_spark(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    folder, theirs = f"{table}-parquet", f"{table}-theirs"
+    spark.range(10).write.parquet(folder)
+    spark.sql(f"CREATE TABLE delta.`{table}` SHALLOW CLONE parquet.`{folder}`")
+    words = f"CREATE TABLE delta.`{theirs}` SHALLOW CLONE parquet.`{folder}`"
+    delta_spark.run(RUN, statement=words)
+    ours, peers = log.commit_info(table, 0), log.commit_info(theirs, 0)
+    for name, value in peers["operationParameters"].items():
+        assert ours["operationParameters"][name] == str(value), name
+    assert {f["path"] for f in log.active_files(table)} == {
+        f["path"] for f in log.active_files(theirs)
+    }
+    assert ours["operationMetrics"] == peers["operationMetrics"]

@@ -50,6 +50,12 @@ class MemoryParquet:
         self.parquet.request = request
         return self.parquet
 
+    def prepare_parquet_clone(
+        self, summary: CommitSummary, files: ParquetFiles, *, is_shallow: bool
+    ) -> MemoryCommit:
+        """Prepare a commit that adds the files of `parquet`."""
+        return self.prepare_conversion(summary, files)
+
     def prepare_conversion(self, summary: CommitSummary, files: ParquetFiles) -> MemoryCommit:
         """Prepare a commit that adds the files of `parquet`."""
         from dataclasses import replace

@@ -64,9 +64,7 @@ def test_table_of_the_catalog_gives_its_properties_and_comment() -> None:
     name = "`spark_catalog`.`default`.`t`"
     convert(
         log,
-        catalogTable=name,
-        properties=given,
-        description="rows",
+        entry={"catalogTable": name, "properties": given, "description": "rows"},
         collectStatistics=False,
         partitionSchema="{}",
     )

@@ -36,7 +36,7 @@ from deltaic.commands.rows import RowSet
 from deltaic.commands.vacuum import Vacuum, VacuumResult
 from deltaic.commit.downgrade import HistoricUse
 from deltaic.commit.message import Message, codecs
-from deltaic.commit.parquet_source import ParquetRequest, ParquetSummary
+from deltaic.commit.parquet_source import ParquetEntry, ParquetRequest, ParquetSummary
 from deltaic.commit.plan import CommitPlan, Definition, PreviousVersion
 from deltaic.commit.ports import (
     CommitRecord,
@@ -109,6 +109,7 @@ RECORDS: tuple[type[Message], ...] = (
     IncompatibleFile,
     MaintenanceState,
     OperationInfo,
+    ParquetEntry,
     ParquetRequest,
     ParquetSummary,
     PrefetchedState,

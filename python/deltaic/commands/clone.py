@@ -1,6 +1,7 @@
 """CLONE: a table with the rows and the definition of a version of another table.
 
-The files of a shallow clone are those of its source; a deep clone copies them. The JVM does both.
+Parquet files can be cloned, too. The files of a shallow clone are those of its source; a deep clone
+copies them. The JVM does both.
 """
 
 from __future__ import annotations
@@ -12,11 +13,17 @@ from deltaic.commands.definitions.cloned_definition import CloneSource, cloned_d
 from deltaic.commands.definitions.copied_clustering import copied_clustering
 from deltaic.commands.definitions.definition import plan_metadata_update
 from deltaic.commands.definitions.iceberg_files import require_iceberg_compatible_files
+from deltaic.commands.definitions.parquet_definition import (
+    ParquetDefinition,
+    parquet_definition,
+    require_met,
+)
 from deltaic.commands.rows import RowSet, result_schema
 from deltaic.commands.shallow_clones import register_shallow_clone
 from deltaic.commit.clock import Clock
 from deltaic.commit.message import Message
 from deltaic.commit.operations import Operation
+from deltaic.commit.parquet_source import ParquetEntry, ParquetFiles, ParquetRequest
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import (
     ClonedVersion,
@@ -29,7 +36,7 @@ from deltaic.commit.transaction import RetryPolicy, commit, with_user_metadata
 from deltaic.exceptions import error
 from deltaic.protocol.columns.iceberg_compat import newly_active
 from deltaic.protocol.features import is_append_only, require_writable
-from deltaic.protocol.properties import check_properties
+from deltaic.protocol.properties import CheckedProperties, check_properties
 
 CLONE_SCHEMA = result_schema("cloneTable")
 
@@ -56,6 +63,8 @@ class CloneTable(Message):
         Whether an existing table is replaced.
     properties
         Table properties of the clone; they take precedence over those of the source.
+    parquet
+        What the catalog knows of the source if it has Parquet files, and no versions.
     """
 
     table: str
@@ -65,6 +74,7 @@ class CloneTable(Message):
     is_shallow: bool
     replaces: bool
     properties: Mapping[str, str]
+    parquet: ParquetEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +109,10 @@ def clone_table(
     Raises
     ------
     InvalidArgumentError
-        If a property is not valid.
+        If a property is not valid, or Parquet files do not have the columns of a table.
     TableStateError
-        If the table exists and is not to be replaced, or a file of the source does not exist.
+        If the table exists and is not to be replaced, a file of the source does not exist, or it
+        is no Parquet file.
     ProtocolError
         If this build cannot read the source, or write the clone.
     ConcurrentModificationError
@@ -111,15 +122,22 @@ def clone_table(
     current = tables.snapshot(table) if arguments.replaces else None
     if current is not None:
         require_writable(table, current.version, current.protocol, current.metadata)
-    source = tables.snapshot(arguments.source, arguments.source_version)
-    if source is None:
-        raise error("DELTAIC_NOT_A_TABLE", table=arguments.source)
-    definition = _definition(arguments, source, current, tables, clock_ms())
+    checked = check_properties(
+        table, arguments.properties, any_name=tables.allows_unknown_properties()
+    )
+    source, files = _source(arguments, checked, tables, clock_ms())
+    definition = cloned_definition(CloneSource(table, source, current, checked), clock_ms())
+    require_writable(table, source.version, definition.protocol, definition.metadata)
+    _require_files_fit(arguments, definition, source, tables)
+    summary = with_user_metadata(_summary(arguments, definition, source, current), tables)
     version = ClonedVersion(arguments.source, source.version, arguments.is_shallow)
-    summary = _summary(arguments, definition, source, current)
-    prepared = tables.prepare_clone(with_user_metadata(summary, tables), version)
+    prepared = (
+        tables.prepare_clone(summary, version)
+        if files is None
+        else tables.prepare_parquet_clone(summary, files, is_shallow=arguments.is_shallow)
+    )
     counts = prepared.summary().engine_metrics
-    if arguments.is_shallow and arguments.source != table:
+    if arguments.is_shallow and files is None and arguments.source != table:
         # Before the commit: VACUUM of the source never sees a clone that it does not know.
         register_shallow_clone(version.table, table, tables, policy)
     commit(prepared, tables, policy, clock_ms)
@@ -128,25 +146,40 @@ def clone_table(
     )
 
 
-def _definition(
-    arguments: CloneTable,
-    source: TableSnapshot,
-    current: TableSnapshot | None,
-    tables: TableAccess,
-    now_ms: int,
-) -> Definition:
-    table = arguments.table
-    checked = check_properties(
-        table, arguments.properties, any_name=tables.allows_unknown_properties()
+def _source(
+    arguments: CloneTable, properties: CheckedProperties, tables: TableAccess, now_ms: int
+) -> tuple[TableSnapshot, ParquetFiles | None]:
+    """Return the version that is cloned; for Parquet files, a table that they would be."""
+    entry = arguments.parquet
+    if entry is None:
+        source = tables.snapshot(arguments.source, arguments.source_version)
+        if source is None:
+            raise error("DELTAIC_NOT_A_TABLE", table=arguments.source)
+        return source, None
+    request = ParquetRequest(
+        entry.catalog_table, properties={**entry.properties, **properties.configuration}
     )
-    definition = cloned_definition(CloneSource(table, source, current, checked), now_ms)
-    require_writable(table, source.version, definition.protocol, definition.metadata)
+    files = tables.read_parquet(arguments.source, request)
+    columns = ParquetDefinition(
+        arguments.source, files.summary(), entry, tables.allows_unknown_properties()
+    )
+    # The defaults of the session are for new tables, which a clone is not.
+    table = parquet_definition(columns, {}, now_ms)
+    return TableSnapshot(arguments.source_version, now_ms, table.protocol, table.metadata), files
+
+
+def _require_files_fit(
+    arguments: CloneTable, definition: Definition, source: TableSnapshot, tables: TableAccess
+) -> None:
+    """Refuse properties of the clone that require what the files of the source do not have."""
+    if arguments.parquet is not None:
+        require_met(arguments.source, definition, has_statistics=True)
+        return
     enabled = newly_active(definition.metadata.configuration, source.metadata.configuration)
     if enabled is not None:
         require_iceberg_compatible_files(
             arguments.source, enabled, source, definition.metadata, tables
         )
-    return definition
 
 
 def _summary(

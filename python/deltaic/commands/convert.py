@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from deltaic.commands.definitions.column_parameters import compact
-from deltaic.commands.definitions.create_statement import RequestedDefinition
-from deltaic.commands.definitions.definition import DefinitionRequest, define_table
+from deltaic.commands.definitions.parquet_definition import (
+    ParquetDefinition,
+    parquet_definition,
+    require_met,
+)
 from deltaic.commands.rows import RowSet, result_schema
 from deltaic.commit.clock import Clock
 from deltaic.commit.message import Message
 from deltaic.commit.operations import Operation
-from deltaic.commit.parquet_source import ParquetRequest, ParquetSummary
+from deltaic.commit.parquet_source import ParquetEntry, ParquetRequest, ParquetSummary
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, OperationInfo, TableAccess
 from deltaic.commit.transaction import RetryPolicy, commit, with_user_metadata
-from deltaic.exceptions import DeltaError, ProtocolChangedException, error
-from deltaic.protocol import row_tracking
-from deltaic.protocol.columns.column_mapping import is_mapped
-from deltaic.protocol.features import supports
+from deltaic.exceptions import ProtocolChangedException
 from deltaic.protocol.properties import recognized_defaults
 from deltaic.protocol.schema import StructType, type_text
 
 CONVERT_SCHEMA = result_schema("convertToDelta")
 
-#: Features that require of data files what those of other writers do not have.
-_UNMET_FEATURES = {
-    "icebergCompatV1": "delta.enableIcebergCompatV1",
-    "icebergCompatV2": "delta.enableIcebergCompatV2",
-    "icebergCompatV3": "delta.enableIcebergCompatV3",
-}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_MAPPING_MODE = "delta.columnMapping.mode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +35,14 @@ class ConvertToDelta(Message):
 
     Attributes
     ----------
-    catalog_table
-        The name of the table in the session catalog; None if the files are given by their path.
     partition_schema
         The partition columns, as the JSON of a schema; None if they are not specified.
-    properties, description
-        Those of the table in the catalog.
     """
 
     table: str
-    catalog_table: str | None = None
+    entry: ParquetEntry = field(default_factory=ParquetEntry)
     partition_schema: str | None = None
     collect_statistics: bool = True
-    properties: Mapping[str, str] = field(default_factory=dict)
-    description: str | None = None
 
 
 def convert_to_delta(
@@ -77,15 +64,21 @@ def convert_to_delta(
     if tables.snapshot(arguments.table) is not None:
         return RowSet(CONVERT_SCHEMA, [])
     defaults = tables.default_properties()
+    entry = arguments.entry
     request = ParquetRequest(
-        arguments.catalog_table,
+        entry.catalog_table,
         arguments.partition_schema,
         arguments.collect_statistics,
-        {**recognized_defaults(defaults), **arguments.properties},
+        {**recognized_defaults(defaults), **entry.properties},
     )
     files = tables.read_parquet(arguments.table, request)
     found = files.summary()
-    definition = _definition(arguments, found, tables, clock_ms())
+    definition = parquet_definition(
+        ParquetDefinition(arguments.table, found, entry, tables.allows_unknown_properties()),
+        defaults,
+        clock_ms(),
+    )
+    require_met(arguments.table, definition, has_statistics=arguments.collect_statistics)
     summary = with_user_metadata(_summary(arguments, definition, found), tables)
     prepared = tables.prepare_conversion(summary, files)
     try:
@@ -102,69 +95,10 @@ def convert_to_delta(
     return RowSet(CONVERT_SCHEMA, [row])
 
 
-def _definition(
-    arguments: ConvertToDelta, found: ParquetSummary, tables: TableAccess, now_ms: int
-) -> Definition:
-    request = DefinitionRequest(
-        arguments.table,
-        RequestedDefinition(
-            schema_string=found.schema_string,
-            partition_by=found.partition_columns,
-            properties=arguments.properties,
-            description=arguments.description,
-        ),
-        tables.default_properties(),
-        any_properties=tables.allows_unknown_properties(),
-    )
-    try:
-        definition = define_table(request, now_ms)
-    except DeltaError as problem:
-        if problem.condition != "DELTAIC_INVALID_COLUMN_NAME":
-            raise
-        column = problem.parameters["column"]
-        raise error(
-            "DELTAIC_CONVERT_COLUMN_NAME", table=arguments.table, column=column
-        ) from problem
-    _require_met(arguments, definition)
-    return definition
-
-
-def _require_met(arguments: ConvertToDelta, definition: Definition) -> None:
-    """Refuse properties that require what the files do not have."""
-    protocol, metadata = definition.protocol, definition.metadata
-    for feature, name in _UNMET_FEATURES.items():
-        if supports(protocol, feature):
-            raise _unmet(arguments, name, "it requires column IDs in the files")
-    if is_mapped(metadata.configuration):
-        raise _unmet(
-            arguments,
-            _MAPPING_MODE,
-            "a new table with column mapping has other names of columns in its files",
-        )
-    if metadata.partition_columns and supports(protocol, "materializePartitionColumns"):
-        raise _unmet(
-            arguments,
-            "delta.feature.materializePartitionColumns",
-            "it requires the partition columns in the files",
-        )
-    if not arguments.collect_statistics and row_tracking.assigns_row_ids(protocol, metadata):
-        raise _unmet(
-            arguments,
-            "delta.enableRowTracking",
-            "it requires the number of rows of each file, which NO STATISTICS leaves out",
-        )
-
-
-def _unmet(arguments: ConvertToDelta, name: str, reason: str) -> DeltaError:
-    return error(
-        "DELTAIC_CONVERT_PROPERTY_UNMET", table=arguments.table, property=name, reason=reason
-    )
-
-
 def _summary(
     arguments: ConvertToDelta, definition: Definition, found: ParquetSummary
 ) -> CommitSummary:
-    catalog_table = arguments.catalog_table
+    catalog_table = arguments.entry.catalog_table
     return CommitSummary(
         table=arguments.table,
         read_version=-1,

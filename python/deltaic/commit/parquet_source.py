@@ -10,6 +10,23 @@ from deltaic.commit.message import Message, json_name
 
 
 @dataclass(frozen=True, slots=True)
+class ParquetEntry(Message):
+    """What the session catalog knows of Parquet files.
+
+    Attributes
+    ----------
+    catalog_table
+        The name of the table that has the files; None if they are given by their path.
+    properties, description
+        Those of the table.
+    """
+
+    catalog_table: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ParquetRequest(Message):
     """What is read of Parquet files in a folder.
 

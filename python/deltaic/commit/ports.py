@@ -401,6 +401,17 @@ class TableAccess(Protocol):
             If there are no files, or one of them is no Parquet file.
         """
 
+    def prepare_parquet_clone(
+        self, summary: CommitSummary, files: ParquetFiles, *, is_shallow: bool
+    ) -> PreparedCommit:
+        """Prepare a commit after which the table has Parquet files, or copies of them.
+
+        Raises
+        ------
+        TableStateError
+            If a file that is to be copied does not exist.
+        """
+
     def prepare_conversion(self, summary: CommitSummary, files: ParquetFiles) -> PreparedCommit:
         """Prepare a commit that creates a table of the files."""
 

@@ -1,4 +1,4 @@
-"""Parquet files that the JVM has read, for CONVERT TO DELTA."""
+"""Parquet files that the JVM has read, for CONVERT TO DELTA and CLONE."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltaic.spark.errors import jvm_errors
 
 
 class JvmParquetFiles:
-    """Files that are to be converted: ``io.deltaic.spark.convert.Conversion``.
+    """Files that become those of a table: ``io.deltaic.spark.convert.Conversion``.
 
     Parameters
     ----------
@@ -19,14 +19,14 @@ class JvmParquetFiles:
     """
 
     def __init__(self, conversion: Any) -> None:
-        self._conversion = conversion
+        self.conversion = conversion
 
     def summary(self) -> ParquetSummary:
         """Describe the files."""
         with jvm_errors():
-            return ParquetSummary.from_json(json.loads(self._conversion.summary()))
+            return ParquetSummary.from_json(json.loads(self.conversion.summary()))
 
     def prepare(self, summary: str) -> Any:
         """Return the JVM's commit that adds the files."""
         with jvm_errors():
-            return self._conversion.prepare(summary)
+            return self.conversion.prepare(summary)

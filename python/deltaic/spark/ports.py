@@ -212,9 +212,22 @@ class JvmTableAccess:
 
     def prepare_conversion(self, summary: CommitSummary, files: ParquetFiles) -> PreparedCommit:
         """Prepare a commit that creates a table of the files."""
-        if not isinstance(files, JvmParquetFiles):
-            raise TypeError(f"not files of the JVM: {files!r}")
-        return self._unless_interrupted(summary, files.prepare(summary.json()))
+        found = _of_jvm(files)
+        return self._unless_interrupted(summary, found.prepare(summary.json()))
+
+    def prepare_parquet_clone(
+        self, summary: CommitSummary, files: ParquetFiles, *, is_shallow: bool
+    ) -> PreparedCommit:
+        """Prepare a commit after which the table has Parquet files, or copies of them."""
+        with jvm_errors():
+            prepared = self._api.prepareParquetClone(
+                self._session,
+                summary.table,
+                _of_jvm(files).conversion,
+                is_shallow,
+                summary.json(),
+            )
+        return self._unless_interrupted(summary, prepared)
 
     def version_at(self, table: str, timestamp: str) -> int:
         """Return the newest version that was committed at or before a timestamp."""
@@ -437,3 +450,9 @@ class JvmPreparedCommit:
         """Rebase the deletion vectors of this commit onto those of the commits up to `version`."""
         with jvm_errors():
             return FileCounts.from_json(json.loads(self._prepared.rebaseDeletionVectors(version)))
+
+
+def _of_jvm(files: ParquetFiles) -> JvmParquetFiles:
+    if not isinstance(files, JvmParquetFiles):
+        raise TypeError(f"not files of the JVM: {files!r}")
+    return files

@@ -256,7 +256,7 @@ def test_refused_clauses_leave_nothing(
 
 def test_refused_sources(spark: SparkSession, table: str, database: str) -> None:
     build_table(spark, table, COLUMNS, [[(1, "a")]])
-    spark.sql(f"CREATE TABLE {database}.other USING parquet AS SELECT 1 AS id")
+    spark.sql(f"CREATE TABLE {database}.other USING json AS SELECT 1 AS id")
     spark.sql(f"CREATE VIEW {database}.seen AS SELECT 1 AS id")
     for source in (f"{database}.other", f"{database}.seen", f"{database}.missing"):
         with pytest.raises(AnalysisException):

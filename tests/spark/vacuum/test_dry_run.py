@@ -38,12 +38,12 @@ def garbage(spark: SparkSession, table: str) -> set[str]:
     return {f"file:{table}/{name}" for name in (*names, *(folder.name for folder in folders))}
 
 
-def test_result_is_queried_like_any_other_and_shown_without_a_job(
+def test_result_is_queried_like_any_other(
     spark: SparkSession, table: str, garbage: set[str], tmp_path: Path
 ) -> None:
     before = stored(table)
     shown = spark.sql(f"VACUUM delta.`{table}` DRY RUN")
-    assert jobs_of(spark, shown.show) == 0
+    assert jobs_of(spark, shown.show) == 1
     assert jobs_of(spark, lambda: shown.take(5000)) == 0
     paths = [row.path for row in shown.collect()]
     assert set(paths) == garbage and len(paths) == len(garbage)
@@ -56,6 +56,17 @@ def test_result_is_queried_like_any_other_and_shown_without_a_job(
     assert {row.path for row in plan.collect()} == garbage
     assert shown.join(plan, "path").count() == len(paths)
     assert stored(table) == before
+
+
+def test_small_result_is_in_memory(spark: SparkSession, table: str) -> None:
+    changed_table(spark, table)
+    for n in range(3):
+        Path(table, f"{n}.parquet").touch()
+        os.utime(Path(table, f"{n}.parquet"), (1, 1))
+    shown = spark.sql(f"VACUUM delta.`{table}` DRY RUN")
+    assert jobs_of(spark, shown.show) == 0
+    assert shown.count() == 3
+    assert shown.where("path LIKE '%/1.parquet'").count() == 1
 
 
 def test_plan_is_carried_out_as_it_was_shown(

@@ -111,6 +111,8 @@ private[spark] object DeltaicExtension {
   val planNormalization: Seq[Builder] = Seq(
     // Refuses changes of targets that are not tables.
     _ => RefuseOtherTargets,
+    // Queries of the result of VACUUM with DRY RUN.
+    _ => ReadShownFiles,
     // All scans of a table in a query read one version.
     _ => PinQuerySnapshots
   )

@@ -159,6 +159,21 @@ object PythonApi {
       Json.parse(summary)
     )
 
+  /** A commit that makes a table a clone of Parquet files, which [[readParquet]] has read. */
+  def prepareParquetClone(
+      spark: SparkSession,
+      path: String,
+      source: Conversion,
+      isShallow: Boolean,
+      summary: String
+  ): PreparedCommit = TableClone.prepare(
+    spark,
+    TableLocation.log(spark, path),
+    source.table,
+    isShallow,
+    Json.parse(summary)
+  )
+
   /** Runs CLONE of the table at a path, as a statement; see [[CloneRequest]]. */
   def cloneTable(spark: SparkSession, path: String, request: String): Unit = {
     val clone = CloneRequest.of(spark, Json.parse(request))
@@ -166,7 +181,7 @@ object PythonApi {
     ()
   }
 
-  /** The Parquet files that become the table at a path, by a `ParquetRequest`; see [[Conversion]]. */
+  /** The Parquet files in a folder that become a table, by a `ParquetRequest`; see [[Conversion]]. */
   def readParquet(spark: SparkSession, path: String, requestJson: String): Conversion =
     Conversion.read(spark, TableLocation.log(spark, path), Json.parse(requestJson))
 

@@ -4,7 +4,7 @@ import scala.collection.mutable
 
 import org.apache.hadoop.fs.Path
 
-import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
 import io.deltaic.replay.FileTable
 import io.deltaic.spark.commit.CommitFiles
 import io.deltaic.spark.commit.lineage.Lineage
@@ -16,14 +16,13 @@ import io.deltaic.spark.commit.lineage.Lineage
  *
  * @param clone the directory of the clone
  * @param placement where the clone has the files of its source
- * @param source the files of the source
  * @param current the files that the table has
  * @param needsRowIds whether each file must have row IDs
  */
 private[clone] final class ClonedFiles(
     clone: Path,
     placement: FilePlacement,
-    source: FileTable,
+    source: ClonedSource,
     current: Option[FileTable],
     needsRowIds: Boolean
 ) {
@@ -31,11 +30,13 @@ private[clone] final class ClonedFiles(
   private val kept = mutable.BitSet.empty
 
   private val missing: Vector[(AddFile, AddFile)] =
-    (0 until source.size).iterator.map(source.add).map(file => (file, placed(file))).filter {
-      case (_, file) =>
-        val i = current.fold(-1)(_.indexOf(file.path, file.dvId))
-        if (i >= 0) kept += i
-        i < 0
+    source.files.map(file => (file, placed(file))).filter { case (_, file) =>
+      val i = current.fold(-1)(_.indexOf(file.path, file.dvId))
+      if (i >= 0) {
+        if (source.filesChange) requireUnchanged(file, current.get.add(i))
+        kept += i
+      }
+      i < 0
     }.toVector
 
   private val removed: Vector[AddFile] = current.toVector.flatMap { files =>
@@ -69,13 +70,21 @@ private[clone] final class ClonedFiles(
     else
       current.toSeq.flatMap(files => kept.iterator.map(files.add)).filter(_.baseRowId.isEmpty)
 
+  /** A commit cannot remove a path and add it again. */
+  private def requireUnchanged(file: AddFile, cloned: AddFile): Unit =
+    if (file.sizeBytes != cloned.sizeBytes || file.modificationTimeMs != cloned.modificationTimeMs)
+      throw DeltaicException(
+        "DELTAIC_CLONED_FILE_CHANGED",
+        Map("table" -> clone.toString, "source" -> source.root.toString, "file" -> file.path)
+      )
+
   private def canonical(file: AddFile): String = LogPath.canonical(clone, file.path)
 
   def metrics(isShallow: Boolean): Map[String, Long] = {
     val copied = if (isShallow) Vector.empty else added.map(_._2)
     Map(
-      "sourceTableSize" -> source.totalSizeBytes,
-      "sourceNumOfFiles" -> source.size.toLong,
+      "sourceTableSize" -> source.sizeBytes,
+      "sourceNumOfFiles" -> source.numFiles.toLong,
       "numRemovedFiles" -> removed.size.toLong,
       "numCopiedFiles" -> copied.size.toLong,
       "removedFilesSize" -> removed.map(_.sizeBytes).sum,

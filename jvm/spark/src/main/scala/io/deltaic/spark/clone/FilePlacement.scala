@@ -7,6 +7,7 @@ import java.util.UUID
 import org.apache.hadoop.fs.Path
 
 import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor, LogPath}
+import io.deltaic.replay.Snapshot
 
 /** Where a clone has the files of its source. */
 private[clone] sealed trait FilePlacement {
@@ -38,8 +39,13 @@ private[clone] final class ReferencedFiles(source: Path, clone: Path) extends Fi
  * clone that was interrupted, or is repeated, recognizes the copies that it has. No other file can have such a name.
  *
  * @param sourceId the id of the source table
+ * @param filesChange whether a file may be written again: the name of its copy has the time of it, too
  */
-private[clone] final class CopiedFiles(source: Path, sourceId: String) extends FilePlacement {
+private[clone] final class CopiedFiles private (
+    source: Path,
+    sourceId: String,
+    filesChange: Boolean
+) extends FilePlacement {
 
   private val label = CopiedFiles.digest(sourceId).take(CopiedFiles.LabelChars)
 
@@ -56,15 +62,14 @@ private[clone] final class CopiedFiles(source: Path, sourceId: String) extends F
 
   override def dataFile(file: AddFile): String = {
     val spelled = LogPath.relativize(source, LogPath.toAbsolute(source, file.path))
-    if (LogPath.isAbsolute(spelled)) {
-      // A file outside of the source, which is a clone itself.
-      prefix + CopiedFiles.digest(spelled) + CopiedFiles.extension(spelled)
-    } else {
+    val beginning = if (filesChange) s"$prefix${file.modificationTimeMs.toHexString}-" else prefix
+    def digest = beginning + CopiedFiles.digest(spelled) + CopiedFiles.extension(spelled)
+    if (LogPath.isAbsolute(spelled))
+      digest // A file outside of the source, which is a clone itself.
+    else {
       val name = spelled.lastIndexOf('/') + 1
-      val copy = prefix + spelled.substring(name)
-      spelled.substring(0, name) +
-        (if (copy.length <= CopiedFiles.MaxNameChars) copy
-         else prefix + CopiedFiles.digest(spelled) + CopiedFiles.extension(spelled))
+      val copy = beginning + spelled.substring(name)
+      spelled.substring(0, name) + (if (copy.length <= CopiedFiles.MaxNameChars) copy else digest)
     }
   }
 
@@ -80,6 +85,13 @@ private[clone] final class CopiedFiles(source: Path, sourceId: String) extends F
 
 private[clone] object CopiedFiles {
   private val LabelChars = 12
+
+  def ofTable(source: Snapshot): CopiedFiles =
+    new CopiedFiles(source.table, source.metadata.id, filesChange = false)
+
+  /** A folder of Parquet files has no other id than its path. */
+  def ofParquet(root: Path): CopiedFiles =
+    new CopiedFiles(root, root.toString, filesChange = true)
 
   /** File systems allow 255 bytes. */
   private val MaxNameChars = 200

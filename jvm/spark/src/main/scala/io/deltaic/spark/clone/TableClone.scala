@@ -4,11 +4,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 
-import io.deltaic.protocol.{AddFile, DeltaicException, LogPath}
+import io.deltaic.protocol.{AddFile, LogPath}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.catalog.definition.PythonCommand
 import io.deltaic.spark.commit.PreparedCommit
-import io.deltaic.spark.restore.MissingFiles
+import io.deltaic.spark.convert.ParquetTable
 
 /** CLONE, as far as it depends on files. Python decides on protocol, metadata and domains. */
 private[spark] object TableClone {
@@ -26,32 +26,45 @@ private[spark] object TableClone {
       version: Long,
       isShallow: Boolean,
       summary: ObjectNode
+  ): PreparedCommit =
+    prepare(spark, log, new ClonedVersion(source, version), isShallow, summary)
+
+  /** A commit after which a table has Parquet files. */
+  def prepare(
+      spark: SparkSession,
+      log: DeltaLog,
+      source: ParquetTable,
+      isShallow: Boolean,
+      summary: ObjectNode
   ): PreparedCommit = {
-    val cloned = source.at(version)
+    val cloned = new ClonedParquet(source, PythonCommand.metadata(summary).configuration)
+    prepare(spark, log, cloned, isShallow, summary)
+  }
+
+  private def prepare(
+      spark: SparkSession,
+      log: DeltaLog,
+      source: ClonedSource,
+      isShallow: Boolean,
+      summary: ObjectNode
+  ): PreparedCommit = {
     val readVersion = summary.required("readVersion").longValue
     val current = Option.when(readVersion >= 0)(log.at(readVersion))
-    val copied = Option.unless(isShallow)(new CopiedFiles(source.table, cloned.metadata.id))
+    val copied = Option.unless(isShallow)(source.copies)
     val files = new ClonedFiles(
       log.table,
-      copied.getOrElse(new ReferencedFiles(source.table, log.table)),
-      source.withReadableFiles(cloned)(_.files),
+      copied.getOrElse(new ReferencedFiles(source.root, log.table)),
+      source,
       current.map(log.withReadableFiles(_)(_.files)),
       needsRowIds = PythonCommand.enables(summary, "rowTracking")
     )
     val missing = copied match {
       case Some(placement) =>
-        FileCopies.run(spark, log.table, copies(source.table, log.table, placement, files.added))
+        FileCopies.run(spark, log.table, copies(source.root, log.table, placement, files.added))
           .map(_.toString)
-      case None if version < source.latest().version =>
-        MissingFiles.among(spark, source.table, source.conf, files.added.map(_._1))
-      case None => Nil // The newest version of the source needs its files, too.
+      case None => source.missing(spark, files.added.map(_._1))
     }
-    missing.headOption.foreach { file =>
-      throw DeltaicException(
-        "DELTAIC_DATA_FILE_MISSING",
-        Map("table" -> source.table.toString, "version" -> version.toString, "file" -> file)
-      )
-    }
+    missing.headOption.foreach(file => throw source.missingError(file))
     PythonCommand.prepare(
       spark,
       log,
@@ -62,8 +75,10 @@ private[spark] object TableClone {
   }
 
   /** Whether a file in the directory of a deep clone is a copy, which an interrupted run may have made. */
-  def isCopy(source: Snapshot): Path => Boolean =
-    new CopiedFiles(source.table, source.metadata.id).isCopy
+  def isCopy(source: Snapshot): Path => Boolean = CopiedFiles.ofTable(source).isCopy
+
+  /** As for a table. */
+  def isCopyOfParquet(folder: Path): Path => Boolean = CopiedFiles.ofParquet(folder).isCopy
 
   /** Deletion vectors of several files may be in one file. */
   private def copies(

@@ -9,11 +9,18 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.catalog.TableLocation
 import io.deltaic.spark.catalog.definition.PythonCommand
-import io.deltaic.spark.commit.{ActionBody, CommitFiles, Message, PreparedCommit}
+import io.deltaic.spark.commit.{CommitFiles, Message, PreparedCommit}
 import io.deltaic.spark.util.Json
 
-/** The Parquet files of CONVERT TO DELTA, as far as they are known before Python plans the commit. */
-final class Conversion private (spark: SparkSession, log: DeltaLog, table: ParquetTable) {
+/**
+ * The Parquet files of CONVERT TO DELTA, or those that are cloned, as far as they are known before Python plans the
+ * commit.
+ */
+final class Conversion private (
+    spark: SparkSession,
+    log: DeltaLog,
+    private[spark] val table: ParquetTable
+) {
 
   /** The columns and the number of files. */
   def summary(): String = Message.of("ParquetSummary")(
@@ -24,20 +31,17 @@ final class Conversion private (spark: SparkSession, log: DeltaLog, table: Parqu
   ).toString
 
   /**
-   * The commit that adds all files.
+   * The commit that adds all files to a table in their folder.
    *
    * @param summaryJson the commit as Python has planned it
    */
   def prepare(summaryJson: String): PreparedCommit = {
+    table.fileOutside.foreach { file =>
+      throw ConversionError.file(log.table, file, "it is outside of the table's directory")
+    }
     val summary = Json.parse(summaryJson)
-    val definition = summary.required("plan").required("definition")
-    val metadata = ActionBody.metadata(definition.required("metaData"))
-    PythonCommand.prepare(
-      spark,
-      log,
-      summary,
-      CommitFiles(adds = table.adds(metadata.configuration))
-    )
+    val properties = PythonCommand.metadata(summary).configuration
+    PythonCommand.prepare(spark, log, summary, CommitFiles(adds = table.adds(properties)))
   }
 }
 
@@ -66,9 +70,6 @@ private[spark] object Conversion {
         statistics
       )
     )
-    table.fileOutside.foreach { file =>
-      throw ConversionError.file(log.table, file, "it is outside of the table's directory")
-    }
     new Conversion(spark, log, table)
   }
 

@@ -9,7 +9,7 @@ private[convert] final class InvalidFile(val file: String, reason: String)
     extends RuntimeException(reason)
 
 /** Why files cannot become a Delta table. */
-private[convert] object ConversionError {
+private[spark] object ConversionError {
 
   /** @param reason a part of a sentence, such as "it is no Parquet file" */
   def file(table: Path, file: String, reason: String): DeltaicThrowable =

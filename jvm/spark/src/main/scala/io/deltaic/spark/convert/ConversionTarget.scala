@@ -2,6 +2,7 @@ package io.deltaic.spark.convert
 
 import java.util.Locale
 
+import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType}
@@ -11,9 +12,10 @@ import org.apache.spark.sql.deltaic.SessionInternals
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.spark.catalog.TableLocation
+import io.deltaic.spark.commit.Message
 
 /**
- * What a name in CONVERT TO DELTA means.
+ * What the name of Parquet files means in CONVERT TO DELTA and CLONE.
  *
  * @param location the folder
  * @param entry the table in the session catalog, if the name is one of a table
@@ -43,9 +45,13 @@ private[spark] final case class ConversionTarget(
   /** The full name of the table in the catalog. */
   def name: Option[String] = entry.map(_.identifier.nameParts.map(quoteIfNeeded).mkString("."))
 
-  /** The properties of the table in the catalog that users have set. */
-  def properties: Map[String, String] =
-    entry.fold(Map.empty[String, String])(_.properties.removedAll(ConversionTarget.OfHive))
+  /** What the catalog knows of the files, for Python: the properties are those that users have set. */
+  def entryMessage: ObjectNode = Message.of("ParquetEntry")(
+    "catalogTable" -> entry.map(_.identifier.quotedString),
+    "properties" ->
+      entry.fold(Map.empty[String, String])(_.properties.removedAll(ConversionTarget.OfHive)),
+    "description" -> entry.flatMap(_.comment)
+  )
 }
 
 private[spark] object ConversionTarget {
@@ -93,6 +99,12 @@ private[spark] object ConversionTarget {
   private def isParquetOfHive(table: CatalogTable): Boolean =
     table.provider.contains("hive") &&
     table.storage.serde.exists(_.toLowerCase(Locale.ROOT).contains("parquet"))
+
+  /** Whether the name is the format and the path of Parquet files. */
+  def isParquetPath(name: Seq[String]): Boolean = name match {
+    case Seq(format, path) => format.equalsIgnoreCase("parquet") && isPath(path)
+    case _ => false
+  }
 
   private def isPath(name: String): Boolean = name.nonEmpty && new Path(name).isAbsolute
 

@@ -64,7 +64,11 @@ private[spark] object ShownFiles {
   /** It must not refer to the object that it is registered for. */
   private def closing(unused: UnusedFiles): Runnable = () => unused.close()
 
-  private final class Row(files: ShownFiles, n: Int) extends BaseGenericInternalRow {
+  /** What the rows of a command are read from, if they are too many to be treated as those of other commands. */
+  def of(rows: Seq[InternalRow]): Option[ShownFiles] =
+    rows.headOption.collect { case row: Row if rows.size > UnusedFiles.ChunkSize => row.files }
+
+  private final class Row(val files: ShownFiles, n: Int) extends BaseGenericInternalRow {
     override def numFields: Int = 1
     override protected def genericGet(ordinal: Int): Any = UTF8String.fromString(files.path(n))
     override def setNullAt(i: Int): Unit = throw new UnsupportedOperationException

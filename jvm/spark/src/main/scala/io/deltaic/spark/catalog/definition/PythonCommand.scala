@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.FileStatus
 import org.apache.spark.sql.classic.SparkSession
 import org.slf4j.{Logger, LoggerFactory}
 
-import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Protocol, TableFeatures}
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, Metadata, Protocol, TableFeatures}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.{
   ActionBody,
@@ -112,14 +112,16 @@ private[spark] object PythonCommand {
   private val NoRowIds = -1L
 
   /** Whether the definition that Python has planned enables a table feature. */
-  def enables(summary: ObjectNode, feature: String): Boolean = {
-    val metadata = ActionBody.metadata(definition(summary).required("metaData"))
-    TableFeatures.isEnabled(protocol(summary), metadata, feature)
-  }
+  def enables(summary: ObjectNode, feature: String): Boolean =
+    TableFeatures.isEnabled(protocol(summary), metadata(summary), feature)
 
   /** Whether it supports a table feature, which may be disabled. */
   def supports(summary: ObjectNode, feature: String): Boolean =
     TableFeatures.supports(protocol(summary), feature)
+
+  /** The metadata that Python has planned. */
+  def metadata(summary: ObjectNode): Metadata =
+    ActionBody.metadata(definition(summary).required("metaData"))
 
   private def protocol(summary: ObjectNode): Protocol =
     ActionBody.protocol(definition(summary).required("protocol"))

@@ -3,15 +3,17 @@ package io.deltaic.spark.sql.command
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.analysis.{
   CannotReplaceMissingTableException,
   ResolvedTable,
   TableAlreadyExistsException
 }
 import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog, TableInfo}
-import org.apache.spark.sql.deltaic.SessionInternals
+import org.apache.spark.sql.deltaic.{SchemaInternals, SessionInternals}
 import org.apache.spark.sql.execution.command.UnaryRunnableCommand
 import org.apache.spark.sql.{Row, SparkSession, classic}
 
@@ -28,6 +30,7 @@ import io.deltaic.spark.catalog.{
 }
 import io.deltaic.spark.clone.TableClone
 import io.deltaic.spark.commit.Message
+import io.deltaic.spark.convert.{ConversionError, ConversionTarget}
 import io.deltaic.spark.util.Json
 
 /**
@@ -72,9 +75,18 @@ private[spark] object CloneRequest {
 }
 
 /**
+ * Parquet files that are found when the command runs.
+ *
+ * @param name their format and path
+ */
+private[spark] final case class ParquetByPath(name: Seq[String]) extends LeafNode {
+  override def output: Seq[Attribute] = Nil
+}
+
+/**
  * CLONE: Python executes it, and calls the JVM for files.
  *
- * @param child the source: a [[TableAtPath]], or a table to be resolved by its name
+ * @param child the source: a [[TableAtPath]], [[ParquetByPath]], or a table to be resolved by its name
  */
 private[spark] final case class CloneTable(
     child: LogicalPlan,
@@ -114,13 +126,8 @@ private[spark] final case class CloneTable(
       .withProperties((settings + (TableCatalog.PROP_PROVIDER -> TableLocation.provider)).asJava)
       .build()
     val rows = new TableCreation(spark, identifier, info, statement).cloneOf(
-      Seq(
-        "source" -> source.snapshot.table.toString,
-        "sourceName" -> source.name,
-        "sourceVersion" -> source.snapshot.version,
-        "isShallow" -> isShallow
-      ),
-      if (isShallow) _ => false else TableClone.isCopy(source.snapshot)
+      source.arguments :+ ("isShallow" -> isShallow),
+      if (isShallow) _ => false else source.isCopy
     )
     if (output.isEmpty) Nil else ResultRows.of(rows, output)
   }
@@ -128,7 +135,8 @@ private[spark] final case class CloneTable(
   private def find(spark: classic.SparkSession): Source = child match {
     case TableAtPath(path) =>
       val log = TableLocation.requireExists(spark, TableLocation.log(spark, path))
-      Source(asOf(spark, log).getOrElse(log.latest()), ofPath(log))
+      VersionToClone(asOf(spark, log).getOrElse(log.latest()), ofPath(log))
+    case ParquetByPath(name) => parquet(spark, name)
     case resolved: ResolvedTable =>
       resolved.table match {
         case table: DeltaicTable =>
@@ -137,14 +145,33 @@ private[spark] final case class CloneTable(
             throw TimeTravel.invalid(table.log, resolved.name, "specify one version of the source")
           val isNamed = TableLocation.pathOf(resolved.identifier).isEmpty
           val name = if (isNamed) resolved.name else ofPath(table.log)
-          Source(travelled.getOrElse(table.snapshot), name)
-        case _ =>
-          throw DeltaicException(
-            "DELTAIC_NAME_IS_NOT_A_TABLE",
-            Map("name" -> resolved.name, "found" -> "a table of another format")
-          )
+          VersionToClone(travelled.getOrElse(table.snapshot), name)
+        case other =>
+          val entry = SchemaInternals.listed(other).getOrElse {
+            throw DeltaicException(
+              "DELTAIC_NAME_IS_NOT_A_TABLE",
+              Map("name" -> resolved.name, "found" -> "a table of another format")
+            )
+          }
+          parquet(spark, entry.identifier.nameParts)
       }
     case other => throw new IllegalStateException(s"CLONE of ${other.nodeName}")
+  }
+
+  private def parquet(spark: classic.SparkSession, name: Seq[String]): ParquetToClone = {
+    val target = ConversionTarget.of(spark, name)
+    val log = TableLocation.log(spark, target.location)
+    if (target.isDelta || log.exists)
+      throw ConversionError.source(
+        name.map(quoteIfNeeded).mkString("."),
+        s"it is a Delta table already, which is cloned as ${ofPath(log)}"
+      )
+    if (version.isDefined || timestamp.isDefined)
+      throw DeltaicException(
+        "DELTAIC_CLONE_INVALID",
+        Map("reason" -> s"${log.table} has Parquet files, of which there is only one version")
+      )
+    ParquetToClone(target, log.table)
   }
 
   private def ofPath(log: DeltaLog): String = s"${TableLocation.provider}.`${log.table}`"
@@ -160,8 +187,41 @@ private[spark] final case class CloneTable(
 
 private[spark] object CloneTable {
 
+  /** In the history, the version of a source without versions. */
+  private val NoVersion = -1L
+
+  private sealed trait Source {
+
+    /** What Python is told of it. */
+    def arguments: Seq[(String, Any)]
+
+    /** Whether a file in the directory of a deep clone is a copy of one of its files. */
+    def isCopy: Path => Boolean
+  }
+
   /** @param name as the history of the clone shows it */
-  private final case class Source(snapshot: Snapshot, name: String)
+  private final case class VersionToClone(snapshot: Snapshot, name: String) extends Source {
+
+    override def arguments: Seq[(String, Any)] = Seq(
+      "source" -> snapshot.table.toString,
+      "sourceName" -> name,
+      "sourceVersion" -> snapshot.version
+    )
+
+    override def isCopy: Path => Boolean = TableClone.isCopy(snapshot)
+  }
+
+  private final case class ParquetToClone(target: ConversionTarget, folder: Path) extends Source {
+
+    override def arguments: Seq[(String, Any)] = Seq(
+      "source" -> folder.toString,
+      "sourceName" -> target.name.getOrElse(s"parquet.`$folder`"),
+      "sourceVersion" -> NoVersion,
+      "parquet" -> target.entryMessage
+    )
+
+    override def isCopy: Path => Boolean = TableClone.isCopyOfParquet(folder)
+  }
 
   def of(source: LogicalPlan, request: CloneRequest): CloneTable =
     CloneTable(source, request, ResultRows.output("cloneTable"))

@@ -34,11 +34,9 @@ private[spark] final case class ConvertCommand(
       else {
         val arguments = Seq(
           "table" -> log.table.toString,
-          "catalogTable" -> target.entry.map(_.identifier.quotedString),
+          "entry" -> target.entryMessage,
           "partitionSchema" -> partitioning.map(_.json),
-          "collectStatistics" -> collectsStatistics,
-          "properties" -> target.properties,
-          "description" -> target.entry.flatMap(_.comment)
+          "collectStatistics" -> collectsStatistics
         )
         ResultRows.of(CommandRequest(ConvertCommand.Name, arguments).rows(spark), output)
       }

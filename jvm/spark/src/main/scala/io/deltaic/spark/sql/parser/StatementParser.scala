@@ -25,6 +25,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.catalog.TableLocation
+import io.deltaic.spark.convert.ConversionTarget
 import io.deltaic.spark.optimize.{OptimizeRequest, PurgeRequest}
 import io.deltaic.spark.sql.analysis.TableChanges
 import io.deltaic.spark.sql.command.{
@@ -33,6 +34,7 @@ import io.deltaic.spark.sql.command.{
   ConvertCommand,
   DescribeCommand,
   DropFeatureCommand,
+  ParquetByPath,
   RewriteTable,
   SyncIdentityCommand,
   TableAtPath,
@@ -160,7 +162,11 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
         version = Option(statement.asOf).flatMap(version),
         timestamp = Option(statement.asOf).flatMap(timestamp)
       )
-      CloneTable.of(table(statement.source, "CLONE"), request)
+      val source = parts(statement.source)
+      val child =
+        if (ConversionTarget.isParquetPath(source)) ParquetByPath(source)
+        else table(statement.source, "CLONE")
+      CloneTable.of(child, request)
     }
 
     override def visitConvert(statement: ConvertContext): LogicalPlan =

@@ -3,27 +3,18 @@ package io.deltaic.spark.sql.planning
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeProjection}
-import org.apache.spark.sql.catalyst.plans.logical.{CommandResult, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan, SparkStrategy}
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.deltaic.spark.sql.command.VacuumDryRun
 import io.deltaic.spark.vacuum.ShownFiles
 
-/**
- * Plans VACUUM with DRY RUN, and queries of its result. Spark stores the result of a command in memory; this one is read
- * from where it is stored:
- *
- * {{{
- *   CommandResult [path]      =>   ShownFiles [path]
- *     VacuumDryRun (has run)
- * }}}
- */
+/** Plans VACUUM with DRY RUN, and queries of its result, which [[ReadShownFiles]] has found. */
 private[spark] object VacuumDryRunStrategy extends SparkStrategy {
 
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    case CommandResult(output, _, run: VacuumDryRunExec, _) =>
-      ShownFilesExec(run.files, output) :: Nil
+    case ShownFilesRelation(files, output) => ShownFilesExec(files, output) :: Nil
     case command: VacuumDryRun => VacuumDryRunExec(command, command.output) :: Nil
     case _ => Nil
   }
