@@ -32,6 +32,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "checkpoint",
     ),
     "Maintenance": ("optimize", "restore", "vacuum-full", "vacuum-lite"),
+    "Existing files": ("convert", "shallow-clone", "deep-clone"),
     "Writes and scans": ("write", "scan"),
     "DELETE, UPDATE and MERGE": ("delete", "update", "merge", "refresh", "scan-after-merges"),
     "Concurrent writers": ("concurrent-writers",),

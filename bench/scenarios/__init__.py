@@ -22,6 +22,7 @@ from bench.scenarios.scan import Scan
 from bench.scenarios.scan_after_merges import ScanAfterMerges
 from bench.scenarios.scenario import Scenario
 from bench.scenarios.streams import SCENARIOS as STREAM_SCENARIOS
+from bench.scenarios.table_copies import Convert, DeepClone, ShallowClone
 from bench.scenarios.tpc_queries import SCENARIOS as TPC_SCENARIOS
 from bench.scenarios.vacuum import VacuumFull, VacuumLite
 from bench.scenarios.write_rows import WriteRows
@@ -34,6 +35,9 @@ ALL: tuple[type[Scenario], ...] = (
     Checkpoint,
     LargeCommit,
     Restore,
+    Convert,
+    ShallowClone,
+    DeepClone,
     Optimize,
     VacuumFull,
     VacuumLite,

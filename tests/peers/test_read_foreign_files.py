@@ -183,7 +183,11 @@ def test_damaged_mapping_is_an_error_that_names_the_column(
 @pytest.mark.parametrize(
     ("feature", "column", "properties"),
     [
-        ("variantShredding", field("id", "integer"), {"delta.enableVariantShredding": "true"}),
+        (
+            "icebergWriterCompatV1",
+            field("id", "integer"),
+            {"delta.enableIcebergWriterCompatV1": "true"},
+        ),
         ("coordinatedCommits-preview", field("id", "integer"), {}),
     ],
 )

@@ -90,7 +90,7 @@ PROPERTIES: dict[str, Shown | Vacuous | str] = {
     "enableMaterializePartitionColumnsFeature": Shown("tests/spark/write/test_file_properties.py"),
     "enableRowTracking": Shown("tests/peers/test_row_ids.py"),
     "enableTypeWidening": Shown("tests/peers/test_write_types.py"),
-    "enableVariantShredding": Shown("tests/peers/test_read_foreign_files.py"),  # as a feature
+    "enableVariantShredding": Shown("tests/spark/write/test_variant_shredding.py"),
     "ignoreIcebergBucketPartition": REFUSED,
     "ignoreProtocolDefaults": Shown("tests/unit/test_negotiation.py"),
     "inCommitTimestampEnablementTimestamp": Shown("tests/unit/test_plan_write.py"),

@@ -75,8 +75,8 @@ private[optimize] final class FileRewrite(
     if (scan.needsDeletionVectorFilter) scan.withDeletionVectors else scan
   }
 
-  /** Whether parts are joined to files; if not, each is a file of its own. */
-  private lazy val canJoin = JoinedFile.isPossible(spec.hadoopConf)
+  /** Whether parts are joined to files; if not, each is a file of its own. Shredded ones may have different columns. */
+  private lazy val canJoin = !spec.shredsVariants && JoinedFile.isPossible(spec.hadoopConf)
 
   private def partBytes(files: Seq[AddFile]): Long = {
     val bytes = files.map(_.sizeBytes).sum

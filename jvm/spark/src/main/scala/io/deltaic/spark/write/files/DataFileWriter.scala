@@ -2,12 +2,14 @@ package io.deltaic.spark.write.files
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.hadoop.conf.Configuration
+import org.apache.parquet.hadoop.ParquetWriter
 import org.apache.parquet.hadoop.metadata.ParquetMetadata
 import org.apache.spark.sql.catalyst.InternalRow
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.spark.schema.PartitionPaths
-import io.deltaic.spark.write.parquet.{CountingOutputFile, ParquetRowWriter}
+import io.deltaic.spark.write.parquet.{CountingOutputFile, FirstRows, ParquetRowWriter}
 
 /** A complete data file that no commit has added yet. */
 private[deltaic] final case class WrittenFile(
@@ -32,15 +34,32 @@ private[write] final class DataFileWriter private (
 ) {
   private[write] val output: CountingOutputFile =
     new CountingOutputFile(spec.absolutePath(relativePath), spec.hadoopConf)
-  private val parquet =
-    try ParquetRowWriter.open(output, spec.hadoopConf, withoutDictionary)
-    catch { case e: Throwable => output.abort(); throw e }
+
+  /** None once Parquet's writer is open. */
+  private var firstRows: Option[FirstRows] =
+    Option.when(spec.shredsVariants)(new FirstRows(spec.fileColumns))
+  private var parquet: ParquetWriter[InternalRow] =
+    if (firstRows.isEmpty) open(spec.hadoopConf) else null
   private var records = 0L
+
+  private def open(conf: Configuration): ParquetWriter[InternalRow] =
+    try ParquetRowWriter.open(output, conf, withoutDictionary)
+    catch { case e: Throwable => output.abort(); throw e }
 
   /** @param row the data columns only, in the order of the schema */
   def write(row: InternalRow): Unit = {
-    parquet.write(row)
+    if (parquet != null) parquet.write(row)
+    else {
+      firstRows.foreach(_.add(row))
+      if (firstRows.exists(_.areEnough)) openWithFirstRows()
+    }
     records += 1
+  }
+
+  private def openWithFirstRows(): Unit = firstRows.foreach { rows =>
+    parquet = open(rows.configure(spec.hadoopConf))
+    rows.foreach(parquet.write)
+    firstRows = None
   }
 
   def numRecords: Long = records
@@ -52,6 +71,7 @@ private[write] final class DataFileWriter private (
   def decodedBytes: Long = footer.getBlocks.asScala.map(_.getTotalByteSize).sum
 
   def close(): WrittenFile = {
+    openWithFirstRows()
     parquet.close()
     val add = AddFile(
       path = PartitionPaths.logPath(relativePath),

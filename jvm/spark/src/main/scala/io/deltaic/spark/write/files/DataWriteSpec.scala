@@ -16,7 +16,7 @@ import org.apache.spark.util.SerializableConfiguration
 import io.deltaic.dv.{DeletionVectorFileWriter, DeletionVectorStore}
 import io.deltaic.protocol.{DeltaicException, DeltaicThrowable, TableProperties}
 import io.deltaic.spark.schema.{PartitionPaths, PhysicalSchema, RowCheck}
-import io.deltaic.spark.write.parquet.DictionaryFallbacks
+import io.deltaic.spark.write.parquet.{DictionaryFallbacks, FirstRows}
 
 /**
  * Everything a task needs to write data files of one table. The driver builds it, after it has resolved and
@@ -26,6 +26,7 @@ import io.deltaic.spark.write.parquet.DictionaryFallbacks
  * @param checks            conditions on every row, over the columns of `schema` by position
  * @param maxRecordsPerFile 0 for no limit
  * @param tags              the tags of each file in the log
+ * @param shredsVariants    whether fields of variants become columns of the files
  */
 private[deltaic] final class DataWriteSpec private (
     val tablePath: String,
@@ -35,6 +36,7 @@ private[deltaic] final class DataWriteSpec private (
     val statistics: StatisticsColumns,
     val maxRecordsPerFile: Long,
     val tags: Map[String, String],
+    val shredsVariants: Boolean,
     shared: Broadcast[ExecutorState]
 ) extends Serializable {
 
@@ -50,6 +52,9 @@ private[deltaic] final class DataWriteSpec private (
 
   /** Complete for the Parquet writer. The tasks of an executor share it, and must not change it. */
   def hadoopConf: Configuration = shared.value.conf.value
+
+  /** The columns of the files, under their physical names. */
+  def fileColumns: StructType = shared.value.fileColumns
 
   /** What the files of this write in this executor have shown of their columns. */
   def dictionaryFallbacks: DictionaryFallbacks = shared.value.dictionaryFallbacks
@@ -79,6 +84,9 @@ private[deltaic] final class DataWriteSpec private (
 /** What the tasks of a write share in an executor. */
 private final class ExecutorState(val conf: SerializableConfiguration) extends Serializable {
   @transient lazy val dictionaryFallbacks: DictionaryFallbacks = DictionaryFallbacks.of(conf.value)
+  @transient lazy val fileColumns: StructType = DataType.fromJson(
+    conf.value.get(ParquetWriteSupport.SPARK_ROW_SCHEMA)
+  ).asInstanceOf[StructType]
 }
 
 private object ExecutorState {
@@ -150,6 +158,7 @@ private[deltaic] object DataWriteSpec {
       ),
       maxRecordsPerFile(ignoringCase, sqlConf),
       tags,
+      shredsVariants && FirstRows.haveVariants(fileSchema),
       ExecutorState.broadcast(spark, hadoopConf)
     )
   }
@@ -190,6 +199,7 @@ private[deltaic] object DataWriteSpec {
       StatisticsColumns(Nil, stringPrefixLength = 0), // these files are not skipped by statistics
       data.maxRecordsPerFile,
       Map.empty,
+      shredsVariants = false,
       ExecutorState.broadcast(spark, hadoopConf)
     )
   }

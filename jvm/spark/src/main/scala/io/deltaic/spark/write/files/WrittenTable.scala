@@ -10,6 +10,7 @@ import org.apache.spark.sql.types.StructType
  * @param configuration    the table's properties
  * @param columnMapping    whether files and log have physical names (Protocol § Column Mapping)
  * @param materializesPartitions whether the values of partition columns are in the files, too
+ * @param shredsVariants   whether fields of variants become columns of the files
  * @param clusteredBy      the columns, by their physical names, that always have statistics
  * @param tags             the tags of each file in the log
  */
@@ -20,6 +21,7 @@ private[spark] final case class WrittenTable(
     configuration: Map[String, String],
     columnMapping: Boolean = false,
     materializesPartitions: Boolean = false,
+    shredsVariants: Boolean = false,
     clusteredBy: Seq[Seq[String]] = Nil,
     tags: Map[String, String] = Map.empty
 )
