@@ -27,6 +27,7 @@ CREATE = {
     "m MAP<STRING, STRUCT<x: ARRAY<BIGINT>>>, ts TIMESTAMP, p DATE) USING delta "
     "PARTITIONED BY (p) TBLPROPERTIES ('delta.enableIcebergCompatV2' = 'true')",
 }
+CREATE["V3"] = CREATE["V2"].replace("V2", "V3")
 ROWS = {
     "V1": "INSERT INTO delta.`{t}` VALUES (1, named_struct('a', 1, 'b', 'x'), "
     "TIMESTAMP '2024-01-01 00:00:00', DATE '2024-02-29'), (2, null, null, null)",
@@ -34,6 +35,7 @@ ROWS = {
     "map('k', named_struct('x', array(5L))), TIMESTAMP '2024-01-01 00:00:00', "
     "DATE '2024-02-29'), (2, null, null, null, null)",
 }
+ROWS["V3"] = ROWS["V2"]
 
 
 def field_ids(table: str) -> list[list[Any]]:
@@ -164,3 +166,55 @@ def test_a_table_stays_as_it_is_if_files_of_it_are_of_no_use_to_iceberg(
             alter(spark, tables[reason], before)
         with pytest.raises(Exception, match=reason):
             alter(spark, tables[reason], properties)
+
+
+@pytest.mark.parametrize("maker", ["deltaic", "delta-spark"])
+def test_materialized_row_ids_have_the_ids_that_iceberg_reserves(
+    spark: SparkSession, delta_spark: SparkProcess, table: str, maker: str
+) -> None:
+    name = f"delta.`{table}`"
+    create = (
+        f"CREATE TABLE {name} (id BIGINT, s STRUCT<a: INT>, d STRING DEFAULT 'it''s') USING delta "
+        "TBLPROPERTIES ('delta.enableIcebergCompatV3' = 'true', "
+        "'delta.feature.allowColumnDefaults' = 'supported')"
+    )
+    insert = f"INSERT INTO {name} (id, s) VALUES (1, named_struct('a', 1)), (2, NULL)"
+    update = f"UPDATE {name} SET id = 5 WHERE id = 1"
+    if maker == "deltaic":
+        for statement in (create, insert, update):
+            spark.sql(statement)
+    else:
+        delta_spark.run(RUN, statements=[create, insert, update], path=table)
+    properties = log.metadata(table)["configuration"]
+    tracked = [
+        properties[f"delta.rowTracking.materialized{kind}ColumnName"]
+        for kind in ("RowId", "RowCommitVersion")
+    ]
+    (add,) = log.last_actions(table, "add")
+    file = pq.ParquetFile(log.data_path(table, add)).schema_arrow
+    assert [_ids(file.field(column))[0] for column in tracked] == [2147483540, 2147483539]
+    assert add["tags"]["ICEBERG_COMPAT_VERSION"] == "3"
+    (protocol,) = log.actions(table, 0, "protocol")
+    assert {"icebergCompatV3", "rowTracking", "columnMapping"} <= set(protocol["writerFeatures"])
+    rows = shown(spark.read.format("delta").load(table))
+    assert delta_spark.run(RUN, statements=[], path=table) == rows
+    ids = "SELECT id, _metadata.row_id FROM {t} ORDER BY id".replace("{t}", name)
+    assert [tuple(row) for row in spark.sql(ids).collect()] == [(2, 1), (5, 0)]
+
+
+def test_a_table_of_version_3_may_have_deletion_vectors(
+    spark: SparkSession, delta_spark: SparkProcess, table: str
+) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(
+        f"CREATE TABLE {name} (id BIGINT) USING delta TBLPROPERTIES ({MAPPED}, "
+        "'delta.enableRowTracking' = 'true', 'delta.enableDeletionVectors' = 'true')"
+    )
+    spark.sql(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ id FROM range(10)")
+    spark.sql(f"DELETE FROM {name} WHERE id = 3")
+    alter(spark, table, "'delta.enableIcebergCompatV3' = 'true'")
+    spark.sql(f"DELETE FROM {name} WHERE id = 4")
+    assert all(add.get("deletionVector") for add in log.active_files(table))
+    rows = delta_spark.run(RUN, statements=[f"DELETE FROM {name} WHERE id = 5"], path=table)
+    assert len(rows) == 7
+    assert shown(spark.read.format("delta").load(table)) == rows

@@ -257,7 +257,7 @@ class MemoryLog(MemoryDowngrade, MemoryParquet, MemoryVacuum):
         ]
 
     def iceberg_incompatible_file(
-        self, table: str, version: int, metadata: Metadata, *, requires_field_ids: bool
+        self, table: str, version: int, metadata: Metadata, compat_version: int
     ) -> IncompatibleFile | None:
         """Return what `unfit` says: a log in memory has no files to look at."""
         return self.unfit

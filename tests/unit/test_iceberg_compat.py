@@ -18,7 +18,15 @@ from tests.support.memory_log import MemoryCommit, MemoryFile, MemoryLog
 
 V1 = {"delta.enableIcebergCompatV1": "true"}
 V2 = {"delta.enableIcebergCompatV2": "true"}
+V3 = {"delta.enableIcebergCompatV3": "true"}
 NESTED = "parquet.field.nested.ids"
+
+
+DEFAULTS = {"delta.feature.allowColumnDefaults": "supported"}
+
+
+def default(sql: str) -> Any:
+    return column("d", "string", metadata={"CURRENT_DEFAULT": sql})
 
 
 def array(element: Any) -> Any:
@@ -63,6 +71,15 @@ def test_a_new_table_maps_its_columns_by_name_and_lists_the_features() -> None:
         (V2, (column("a", array("variant")), "b"), "variant"),
         (V1, (column("a", UDT), "b"), "PointUDT"),
         (V2, (column("a", array(UDT)), "b"), "PointUDT"),
+        ({**V3, "delta.columnMapping.mode": "none"}, ("a",), "columnMapping.mode"),
+        ({**V3, "delta.enableRowTracking": "false"}, ("a",), "enableRowTracking"),
+        ({**V3, **V1}, ("a",), "enableIcebergCompatV1"),
+        ({**V3, **V2}, ("a",), "enableIcebergCompatV2"),
+        (V3, (column("a", array("void")), "b"), "void"),
+        (V3, (column("a", array(UDT)), "b"), "PointUDT"),
+        ({**V3, **DEFAULTS}, (default("current_date()"), "b"), r"no literal: current_date\(\)"),
+        ({**V3, **DEFAULTS}, (default("1 + 1"), "b"), "no literal"),
+        ({**V3, **DEFAULTS}, (default("'a' || 'b'"), "b"), "no literal"),
     ],
 )
 def test_what_iceberg_could_not_have_is_refused(
@@ -72,6 +89,22 @@ def test_what_iceberg_could_not_have_is_refused(
     with pytest.raises(DeltaError, match=reason) as caught:
         plan(log, properties=properties, schema_string=schema(*columns))
     assert caught.value.condition == "DELTAIC_ICEBERG_COMPATIBILITY"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["1", "-2.5e3", "'it''s'", '"x"', "DATE '2024-01-01'", "X'00ff'", " true ", "NULL", "10L"],
+)
+def test_version_3_needs_row_tracking_and_allows_literals_as_defaults(sql: str) -> None:
+    columns = schema(default(sql), column("v", array("variant")))
+    planned = plan(MemoryLog(), properties={**V3, **DEFAULTS}, schema_string=columns)
+    configuration = planned.definition.metadata.configuration
+    assert configuration["delta.enableRowTracking"] == "true"
+    assert configuration["delta.columnMapping.mode"] == "name"
+    features = planned.definition.protocol.writer_features
+    assert features is not None
+    assert {"icebergCompatV3", "rowTracking", "domainMetadata", "columnMapping"} <= features
+    assert mapped(planned.definition.metadata.schema_string)["v"][NESTED]
 
 
 @pytest.mark.protocol("writer-icebergcompatv2-8")

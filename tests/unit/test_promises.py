@@ -84,7 +84,7 @@ PROPERTIES: dict[str, Shown | Vacuous | str] = {
     "enableIcebergCompatV2": Shown(
         "tests/spark/write/test_file_properties.py", "enableIcebergCompat"
     ),
-    "enableIcebergCompatV3": REFUSED,
+    "enableIcebergCompatV3": Shown("tests/peers/test_iceberg_compat.py"),
     "enableIcebergWriterCompatV1": Shown("tests/unit/test_plan_write.py"),  # refused as a feature
     "enableInCommitTimestamps": Shown("tests/peers/test_writer_features.py"),
     "enableMaterializePartitionColumnsFeature": Shown("tests/spark/write/test_file_properties.py"),

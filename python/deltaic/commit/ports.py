@@ -457,14 +457,15 @@ class TableAccess(Protocol):
         """
 
     def iceberg_incompatible_file(
-        self, table: str, version: int, metadata: actions.Metadata, *, requires_field_ids: bool
+        self, table: str, version: int, metadata: actions.Metadata, compat_version: int
     ) -> IncompatibleFile | None:
         """Return a file that an Iceberg reader could not use under a definition, if there is one.
 
         Parameters
         ----------
-        requires_field_ids
-            Whether each column and nested field of a file must have its field id.
+        compat_version
+            The version of Iceberg compatibility: from 2 on, each column and nested field of a file
+            must have its field id.
         """
 
     def vacuum_settings(self) -> VacuumSettings:

@@ -262,13 +262,13 @@ class JvmTableAccess:
         return list(json.loads(response))
 
     def iceberg_incompatible_file(
-        self, table: str, version: int, metadata: Metadata, *, requires_field_ids: bool
+        self, table: str, version: int, metadata: Metadata, compat_version: int
     ) -> IncompatibleFile | None:
         """Return a file that an Iceberg reader could not use under a definition, if any."""
         body = json.dumps(metadata.to_json())
         with jvm_errors():
             response = self._api.firstIcebergIncompatibleFile(
-                self._session, table, version, body, requires_field_ids
+                self._session, table, version, body, compat_version
             )
         found = json.loads(response)
         return None if found is None else IncompatibleFile.from_json(found)

@@ -25,7 +25,7 @@ from deltaic.protocol.columns.column_mapping import check_specified_mapping, is_
 from deltaic.protocol.columns.iceberg_compat import (
     require_compatible,
     require_same_partitioning,
-    with_column_mapping,
+    with_required_properties,
 )
 from deltaic.protocol.columns.schema_checks import (
     check_nested_not_null,
@@ -106,7 +106,7 @@ def define_table(request: DefinitionRequest, now_ms: int) -> Definition:
         If they require a feature that this build cannot write.
     """
     checked = _checked_properties(request)
-    configuration = with_column_mapping(checked.configuration)
+    configuration = with_required_properties(checked.configuration)
     schema, partition_columns = _columns(request, configuration)
     if STATS_COLUMNS in request.copied_properties:
         # The list is another table's, and its writer may have spelled the columns differently.
@@ -147,7 +147,7 @@ def redefine_table(
     checked = _NO_PROPERTIES if keep_properties else _checked_properties(request)
     before = current.metadata
     configuration = (
-        before.configuration if keep_properties else with_column_mapping(checked.configuration)
+        before.configuration if keep_properties else with_required_properties(checked.configuration)
     )
     schema, partition_columns = _columns(request, configuration)
     if keep_properties:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltaic.commit.ports import TableAccess, TableSnapshot
 from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
-from deltaic.protocol.columns.column_mapping import ICEBERG_COMPAT_V2
+from deltaic.protocol.columns.iceberg_compat import PROPERTIES
 
 #: By the JVM's reason code.
 _REASONS = {
@@ -19,11 +19,11 @@ _REASONS = {
 
 
 def require_iceberg_compatible_files(
-    table: str, property_name: str, current: TableSnapshot, metadata: Metadata, tables: TableAccess
+    table: str, compat_version: int, current: TableSnapshot, metadata: Metadata, tables: TableAccess
 ) -> None:
     """Refuse to enable Iceberg compatibility if an existing file is not compatible.
 
-    For version 1, the protocol requires that every file holds its partition values; for version 2,
+    For version 1, the protocol requires that every file holds its partition values; for later ones,
     its requirements are about new files. An Iceberg reader needs all files to be compatible, so the
     footer of every file is checked.
 
@@ -32,15 +32,13 @@ def require_iceberg_compatible_files(
     TableStateError
         If a file is not compatible.
     """
-    unfit = tables.iceberg_incompatible_file(
-        table, current.version, metadata, requires_field_ids=property_name == ICEBERG_COMPAT_V2
-    )
+    unfit = tables.iceberg_incompatible_file(table, current.version, metadata, compat_version)
     if unfit is not None:
         raise error(
             "DELTAIC_ICEBERG_FILES",
             table=table,
             version=current.version,
-            property=property_name,
+            property=PROPERTIES[compat_version],
             file=unfit.path,
             reason=_REASONS.get(unfit.reason, unfit.reason),
         )

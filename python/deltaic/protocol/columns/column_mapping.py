@@ -33,6 +33,7 @@ NESTED_IDS = "parquet.field.nested.ids"
 _NESTED_IDS_OF_DELTA_SPARK = "delta.columnMapping.nested.ids"
 #: The table property that requires them.
 ICEBERG_COMPAT_V2 = "delta.enableIcebergCompatV2"
+ICEBERG_COMPAT_V3 = "delta.enableIcebergCompatV3"
 
 
 def is_mapped(configuration: Mapping[str, str]) -> bool:
@@ -170,7 +171,9 @@ def _mapped(
     physical_name: Callable[[Field], str],
 ) -> Metadata:
     ids = _ids_after(last_id, known.values())
-    nested = is_true(metadata.configuration, ICEBERG_COMPAT_V2)
+    nested = any(
+        is_true(metadata.configuration, name) for name in (ICEBERG_COMPAT_V2, ICEBERG_COMPAT_V3)
+    )
 
     def on_struct(struct: StructType, path: tuple[str, ...]) -> StructType:
         return StructType(tuple(on_field(column, path) for column in struct.fields))

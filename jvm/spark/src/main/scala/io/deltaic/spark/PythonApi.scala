@@ -281,11 +281,11 @@ object PythonApi {
       path: String,
       version: Long,
       metaDataJson: String,
-      requiresFieldIds: Boolean
+      compatVersion: Int
   ): String = {
     val metadata = ActionBody.metadata(Json.parse(metaDataJson))
     val log = TableLocation.log(spark, path)
-    val found = IcebergFiles.of(metadata, requiresFieldIds).firstUnfit(spark, log, version)
+    val found = IcebergFiles.of(metadata, compatVersion).firstUnfit(spark, log, version)
     Json.of(found.map { case (file, reason) =>
       Message.of("IncompatibleFile")("path" -> file, "reason" -> reason)
     }).toString

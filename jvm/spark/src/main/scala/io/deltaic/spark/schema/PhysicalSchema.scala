@@ -101,6 +101,8 @@ private[spark] object PhysicalSchema {
   private def fieldId(field: StructField): Metadata =
     if (field.metadata.contains(ColumnId)) {
       new MetadataBuilder().putLong(ParquetFieldId, field.metadata.getLong(ColumnId)).build()
+    } else if (field.metadata.contains(ParquetFieldId)) {
+      new MetadataBuilder().putLong(ParquetFieldId, field.metadata.getLong(ParquetFieldId)).build()
     } else Metadata.empty
 
   private val FieldIdName = "__deltaic_field_id_"

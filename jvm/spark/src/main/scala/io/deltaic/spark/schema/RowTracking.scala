@@ -1,6 +1,6 @@
 package io.deltaic.spark.schema
 
-import org.apache.spark.sql.types.{LongType, StructField}
+import org.apache.spark.sql.types.{LongType, MetadataBuilder, StructField}
 
 import io.deltaic.protocol.{Metadata, Protocol, TableFeatures}
 
@@ -22,18 +22,27 @@ private[spark] final case class RowTracking(
   /** The materialized columns of both, in the order of [[ScanColumns.rowTracking]]. */
   def materialized: Seq[StructField] =
     if (rowId.isDefined && commitVersion.isDefined) (rowId ++ commitVersion).toSeq else Nil
+
+  /** With the field IDs that Iceberg has reserved for them, for files that its readers read. */
+  def materializedWithFieldIds: Seq[StructField] =
+    materialized.zip(RowTracking.FieldIds).map { case (column, id) =>
+      val metadata = new MetadataBuilder().putLong(PhysicalSchema.ParquetFieldId, id)
+      column.copy(metadata = metadata.build())
+    }
 }
 
 private[spark] object RowTracking {
 
+  /** Those of the materialized row IDs and row commit versions. */
+  private val FieldIds = Seq(2147483540L, 2147483539L)
+
   /** None unless row tracking is supported and enabled: else files may lack row IDs. */
-  def of(protocol: Protocol, metadata: Metadata): Option[RowTracking] = {
-    val properties = metadata.configuration
-    Option.when(TableFeatures.isEnabled(protocol, metadata, "rowTracking")) {
-      RowTracking(
-        properties.get("delta.rowTracking.materializedRowIdColumnName"),
-        properties.get("delta.rowTracking.materializedRowCommitVersionColumnName")
-      )
-    }
-  }
+  def of(protocol: Protocol, metadata: Metadata): Option[RowTracking] =
+    Option.when(TableFeatures.isEnabled(protocol, metadata, "rowTracking"))(of(metadata))
+
+  /** The columns that the properties of a table name. */
+  def of(metadata: Metadata): RowTracking = RowTracking(
+    metadata.configuration.get("delta.rowTracking.materializedRowIdColumnName"),
+    metadata.configuration.get("delta.rowTracking.materializedRowCommitVersionColumnName")
+  )
 }

@@ -151,7 +151,11 @@ private[spark] final class WriteTransaction(
 
   /** The materialized row tracking columns of copied rows. */
   private def trackingColumns: Seq[StructField] =
-    schema.rowTracking.fold(Seq.empty[StructField])(_.materialized)
+    schema.rowTracking.fold(Seq.empty[StructField]) { tracking =>
+      if (ParquetFormat.isReadAsIcebergV3(plan.protocol, plan.metadata))
+        tracking.materializedWithFieldIds
+      else tracking.materialized
+    }
 
   private def specOf(rowTracking: Seq[StructField]): DataWriteSpec = DataWriteSpec.forTable(
     spark,

@@ -15,16 +15,22 @@ import org.apache.spark.util.SerializableConfiguration
 import io.deltaic.protocol.{LogPath, Metadata => TableMetadata}
 import io.deltaic.replay.DeltaLog
 import io.deltaic.spark.commit.CommitFiles
-import io.deltaic.spark.schema.PhysicalSchema
+import io.deltaic.spark.schema.{PhysicalSchema, RowTracking}
 import io.deltaic.spark.util.ParquetFiles
 
 /**
- * The requirements of Iceberg compatibility that can be checked on a data file (Protocol § Iceberg Compatibility V1, V2).
+ * The requirements of Iceberg compatibility that can be checked on a data file (Protocol § Iceberg Compatibility V1, V2;
+ * V3).
  *
  * @param columns the columns whose IDs and types are checked, under their physical names
  * @param partitionColumns the partition columns that a file must contain, under their physical names
+ * @param allowsDeletionVectors whether a file may have a deletion vector
  */
-private[spark] final case class IcebergFiles(columns: StructType, partitionColumns: Seq[String]) {
+private[spark] final case class IcebergFiles(
+    columns: StructType,
+    partitionColumns: Seq[String],
+    allowsDeletionVectors: Boolean = false
+) {
   import IcebergFiles._
 
   /** The first file of a version that does not meet them, and a reason code that Python maps to a message. */
@@ -33,7 +39,8 @@ private[spark] final case class IcebergFiles(columns: StructType, partitionColum
       val paths = Vector.newBuilder[String]
       val inLog = snapshot.adds.flatMap { add =>
         paths += add.path
-        if (add.deletionVector.isDefined) Some(add.path -> "deletionVector")
+        if (add.deletionVector.isDefined && !allowsDeletionVectors)
+          Some(add.path -> "deletionVector")
         else if (CommitFiles.rows(add).isEmpty) Some(add.path -> "numRecords")
         else None
       }
@@ -66,6 +73,8 @@ private[spark] final case class IcebergFiles(columns: StructType, partitionColum
       case (MapType(key, value, _), group: GroupType) =>
         parts(group, Seq("key" -> key, "value" -> value), path, ids)
       case (_: ArrayType | _: MapType | _: StructType, _) => Some("layout")
+      case (VariantType, group: GroupType) =>
+        Option.when(!Seq("metadata", "value").forall(group.containsField))("layout")
       case (_, leaf) if leaf.isPrimitive =>
         Option.when(leaf.asPrimitiveType.getPrimitiveTypeName == INT96)("timestamp")
       case _ => Some("layout")
@@ -97,15 +106,19 @@ private[spark] object IcebergFiles {
 
   /**
    * @param metadata the new metadata of the table
-   * @param requiresFieldIds whether every column and nested field must have its field ID
+   * @param compatVersion from 2 on, every column and nested field must have its field ID
    */
-  def of(metadata: TableMetadata, requiresFieldIds: Boolean): IcebergFiles = {
+  def of(metadata: TableMetadata, compatVersion: Int): IcebergFiles = {
     val schema = DataType.fromJson(metadata.schemaString).asInstanceOf[StructType]
     val physical = PhysicalSchema.of(schema, columnMapping = true)
     val inFiles = schema.fieldNames.zip(physical.fieldNames).toMap
+    val tracked =
+      if (compatVersion < 3) Nil
+      else RowTracking.of(metadata).materializedWithFieldIds
     IcebergFiles(
-      if (requiresFieldIds) physical else StructType(Nil),
-      metadata.partitionColumns.map(inFiles)
+      if (compatVersion > 1) StructType(physical ++ tracked) else StructType(Nil),
+      metadata.partitionColumns.map(inFiles),
+      allowsDeletionVectors = compatVersion > 2
     )
   }
 

@@ -55,7 +55,7 @@ private[spark] object AutomaticWidening {
     TableFeatures.isEnabled(table.snapshot.protocol, table.snapshot.metadata, "typeWidening")
 
   private def isReadByIceberg(table: DeltaicTable): Boolean =
-    Seq("icebergCompatV1", "icebergCompatV2").exists(
+    Seq("icebergCompatV1", "icebergCompatV2", "icebergCompatV3").exists(
       TableFeatures.isActive(table.snapshot.protocol, table.snapshot.metadata, _)
     )
 

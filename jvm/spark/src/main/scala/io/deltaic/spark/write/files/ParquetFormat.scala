@@ -15,7 +15,7 @@ private[write] object ParquetFormat {
 
   /** The features that require the values of partition columns in the files. */
   private val materializing =
-    Seq("icebergCompatV1", "icebergCompatV2", "materializePartitionColumns")
+    Seq("icebergCompatV1", "icebergCompatV2", "icebergCompatV3", "materializePartitionColumns")
 
   /**
    * The version of Parquet's writer for `delta.parquet.format.version`: pages and encodings of version 2 from
@@ -43,9 +43,13 @@ private[write] object ParquetFormat {
     materializing.exists(TableFeatures.isActive(protocol, metadata, _)) ||
     TableProperties.isTrue(metadata.configuration, WritePartitionColumns)
 
+  /** Whether the materialized row tracking columns have the field IDs that Iceberg has reserved for them. */
+  def isReadAsIcebergV3(protocol: Protocol, metadata: Metadata): Boolean =
+    TableFeatures.isActive(protocol, metadata, "icebergCompatV3")
+
   /** The tags by which engines identify files that conform to Iceberg compatibility. */
   def tags(protocol: Protocol, metadata: Metadata): Map[String, String] =
-    Seq("icebergCompatV2" -> "2", "icebergCompatV1" -> "1")
+    Seq("icebergCompatV3" -> "3", "icebergCompatV2" -> "2", "icebergCompatV1" -> "1")
       .find { case (feature, _) => TableFeatures.isActive(protocol, metadata, feature) }
       .map { case (_, version) => CompatibilityTag -> version }
       .toMap

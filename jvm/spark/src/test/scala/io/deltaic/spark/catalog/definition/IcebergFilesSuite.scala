@@ -60,8 +60,8 @@ class IcebergFilesSuite extends FunSuite {
   private def problems(footer: String): (Option[String], Option[String]) = {
     val file = MessageTypeParser.parseMessageType(footer)
     (
-      IcebergFiles.of(table, requiresFieldIds = false).problem(file),
-      IcebergFiles.of(table, requiresFieldIds = true).problem(file)
+      IcebergFiles.of(table, compatVersion = 1).problem(file),
+      IcebergFiles.of(table, compatVersion = 2).problem(file)
     )
   }
 
