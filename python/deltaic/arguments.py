@@ -97,6 +97,18 @@ def require_string(argument: str, value: object) -> None:
         raise wrong(argument, value, "it is a string that is not empty")
 
 
+def require_boolean(argument: str, value: object) -> None:
+    """Refuse a value that is no Boolean.
+
+    Raises
+    ------
+    ArgumentTypeError
+        Naming the argument.
+    """
+    if not isinstance(value, bool):
+        raise wrong_type(argument, value, "it is True or False")
+
+
 def require_whole_number(argument: str, value: object, reason: str, *, minimum: int) -> None:
     """Refuse a value that is not a whole number, or a smaller one.
 

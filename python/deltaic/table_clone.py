@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from deltaic.arguments import require_string, require_whole_number, string_values
+from deltaic.arguments import require_boolean, require_string, require_whole_number, string_values
 from deltaic.commands.clone import CloneRequest
 from deltaic.table_definition import TableDefinition
 
@@ -189,12 +189,14 @@ class TableClones(TableDefinition):
         timestamp: str | None = None,
     ) -> Self:
         require_string("target", target)
+        require_boolean("isShallow", is_shallow)
+        require_boolean("replace", replaces)
         is_path = _PATH.match(target) is not None
         request = CloneRequest(
             target,
             is_path,
-            bool(is_shallow),
-            bool(replaces),
+            is_shallow,
+            replaces,
             string_values("properties", properties or {}),
             version,
             timestamp,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from deltaic.arguments import require_string, wrong_type
+from deltaic.arguments import require_boolean, require_string, wrong_type
 from deltaic.commands.alter.drop_feature import DropFeature, drop_feature
 from deltaic.commands.alter.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commands.detail import detail
@@ -188,7 +188,9 @@ class TableDefinition:
         False
         """
         require_string("featureName", featureName)
-        arguments = DropFeature(self._path, featureName, bool(truncateHistory))
+        if truncateHistory is not None:
+            require_boolean("truncateHistory", truncateHistory)
+        arguments = DropFeature(self._path, featureName, truncateHistory is True)
         tables = self._api("DeltaTable.dropFeatureSupport").tables
         drop_feature(arguments, tables, tables.retry_policy(), wall_clock_ms)
 

@@ -119,6 +119,7 @@ def clone_table(
         If another commit changed the clone concurrently.
     """
     table = arguments.table
+    _require_apart(table, arguments.source)
     current = tables.snapshot(table) if arguments.replaces else None
     if current is not None:
         require_writable(table, current.version, current.protocol, current.metadata)
@@ -144,6 +145,22 @@ def clone_table(
     return RowSet(
         CLONE_SCHEMA, [{column: counts.get(metric, 0) for column, metric in _COLUMNS.items()}]
     )
+
+
+def _require_apart(table: str, source: str) -> None:
+    """Refuse a clone in the directory of its source, whose VACUUM would delete it, and the reverse.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Naming both.
+    """
+    one, other = (f"{path.rstrip('/')}/" for path in (table, source))
+    if one != other and (one.startswith(other) or other.startswith(one)):
+        raise error(
+            "DELTAIC_CLONE_INVALID",
+            reason=f"one of the clone {table} and its source {source} is inside the other",
+        )
 
 
 def _source(

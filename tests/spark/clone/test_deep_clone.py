@@ -11,6 +11,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from deltaic import DeltaTable
+from deltaic.exceptions import InvalidArgumentError, TableStateError
 from tests.support import log
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import append_file, build_table, build_three_versions, rows_of
@@ -134,3 +135,27 @@ def test_an_empty_table(spark: SparkSession, table: str) -> None:
     spark.sql(f"CREATE TABLE delta.`{table}` (id INT) USING delta")
     assert clone(spark, table).num_copied_files == 0
     assert rows_of(spark, f"{table}-clone") == []
+
+
+def test_a_file_of_another_length_than_in_the_log_is_not_copied(
+    spark: SparkSession, table: str
+) -> None:
+    build(spark, table)
+    damaged = log.data_path(table, log.active_files(table)[0])
+    before = damaged.read_bytes()
+    os.truncate(damaged, len(before) - 10)
+    with pytest.raises(TableStateError, match=damaged.name) as raised:
+        clone(spark, table)
+    assert raised.value.condition == "DELTAIC_CLONED_FILE_DAMAGED"
+    assert not Path(f"{table}-clone", "_delta_log").exists()
+    damaged.write_bytes(before)
+    clone(spark, table)
+    assert rows_of(spark, f"{table}-clone") == rows_of(spark, table)
+
+
+@pytest.mark.parametrize("kind", ["SHALLOW", "DEEP"])
+def test_a_clone_inside_its_source_is_refused(spark: SparkSession, table: str, kind: str) -> None:
+    build_table(spark, table, COLUMNS, [[(1, "a")]])
+    with pytest.raises(InvalidArgumentError, match="inside the other"):
+        spark.sql(f"CREATE TABLE delta.`{table}/sub` {kind} CLONE delta.`{table}`")
+    assert not Path(table, "sub").exists()

@@ -361,6 +361,16 @@ def test_vacuum_deletes_what_clones_need_if_it_is_allowed_to(
         rows_of(spark, target)
 
 
+def test_the_domain_of_existing_clones_is_not_dropped(spark: SparkSession, table: str) -> None:
+    domain_table(spark, table)
+    target = clone(spark, table)
+    drop = f"ALTER TABLE delta.`{table}` DROP FEATURE domainMetadata"
+    with pytest.raises(TableStateError, match=target):
+        spark.sql(drop)
+    shutil.rmtree(target)
+    spark.sql(drop)
+
+
 def test_clones_that_are_gone_keep_no_files(spark: SparkSession, table: str) -> None:
     domain_table(spark, table)
     target = clone(spark, table)

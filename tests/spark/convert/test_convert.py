@@ -296,3 +296,11 @@ def test_other_words_after_the_statement_are_an_error(spark: SparkSession, table
         with pytest.raises(AnalysisException):
             convert(spark, table, rest)
     assert not DeltaTable.isDeltaTable(spark, table)
+
+
+def test_a_log_that_cannot_be_read_is_an_error(spark: SparkSession, table: str) -> None:
+    parquet(spark, table)
+    Path(table, "_delta_log").mkdir()
+    log.write_commit(table, 5, {"commitInfo": {}})
+    with pytest.raises(DeltaError):
+        convert(spark, table)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from deltaic.commands import shallow_clones
 from deltaic.commands.alter.dropping.target import Target
 from deltaic.commands.definitions.column_parameters import compact
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableSnapshot
+from deltaic.exceptions import error
 from deltaic.protocol import domains, in_commit_timestamps, row_tracking
 from deltaic.protocol.actions import DomainMetadata, Metadata
 from deltaic.protocol.columns import type_widening
@@ -162,10 +164,31 @@ def _without_domains(target: Target, only: str | None = None) -> bool:
     return True
 
 
+def _without_all_domains(target: Target) -> bool:
+    """Remove the domains, unless one of them protects files of the table from VACUUM.
+
+    Raises
+    ------
+    TableStateError
+        If the table has shallow clones.
+    """
+    configuration = target.current().domains.get(shallow_clones.DOMAIN)
+    known = shallow_clones.shallow_clones(target.table, configuration)
+    existing = [clone for clone in known if target.tables.snapshot(clone) is not None]
+    if existing:
+        raise error(
+            "DELTAIC_DROP_FEATURE_OF_CLONED_TABLE",
+            table=target.table,
+            feature=domains.FEATURE,
+            clones=", ".join(existing),
+        )
+    return _without_domains(target)
+
+
 #: The features that can be dropped.
 REMOVALS: Mapping[str, Removal] = {
     CONSTRAINTS: Removal(),
-    domains.FEATURE: Removal(_without_domains),
+    domains.FEATURE: Removal(_without_all_domains),
     in_commit_timestamps.FEATURE: Removal(),
     VACUUM_CHECK: Removal(),
     MATERIALIZED_PARTITIONS: Removal(properties=(_MATERIALIZES,)),

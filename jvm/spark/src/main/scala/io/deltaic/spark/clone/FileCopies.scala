@@ -33,6 +33,13 @@ private[clone] final case class FileCopy(
 )
 
 /**
+ * Why a file was not copied.
+ *
+ * @param sizeBytes the size of the file; none if it does not exist
+ */
+private[clone] final case class CopyProblem(file: FileCopy, sizeBytes: Option[Long])
+
+/**
  * Copies files in executors. A file that is there already, as long as its original, is not copied again: it gets its
  * name when it is complete.
  */
@@ -46,8 +53,8 @@ private[clone] object FileCopies {
   /** Schemes of stores in which a file appears when it is complete. */
   private val Atomic = Set("s3", "s3a", "s3n", "gs")
 
-  /** @return the files that do not exist */
-  def run(spark: SparkSession, clone: Path, copies: Seq[FileCopy]): Seq[Path] = {
+  /** @return the files that do not exist, or have another size than in the log of the source */
+  def run(spark: SparkSession, clone: Path, copies: Seq[FileCopy]): Seq[CopyProblem] = {
     val conf = new SerializableConfiguration(WriteInternals.hadoopConf(spark, Map.empty))
     val shared = spark.sparkContext.broadcast(conf)
     val description = JobInternals.name("CLONE", "copy files", clone.toString)
@@ -56,10 +63,10 @@ private[clone] object FileCopies {
       JobInternals.inExecutors(spark, description, tasks(copies)) { files =>
         val copier = new FileCopies(shared.value.value)
         val task = TaskContext.get()
-        val missing = FileSystemThreads.map(files, threads) { file =>
-          if (task.isInterrupted() || copier.copy(file)) None else Some(file.from)
+        val problems = FileSystemThreads.map(files, threads) { file =>
+          if (task.isInterrupted()) None else copier.copy(file)
         }
-        missing.iterator.flatten
+        problems.iterator.flatten
       }
     finally shared.destroy()
   }
@@ -85,23 +92,27 @@ private[clone] object FileCopies {
 private[clone] final class FileCopies(conf: Configuration) {
   import FileCopies._
 
-  /** False if there is no such file. */
-  def copy(file: FileCopy): Boolean =
-    try {
+  def copy(file: FileCopy): Option[CopyProblem] =
+    try
       if (LocalFiles.isLocal(file.from) && LocalFiles.isLocal(file.to)) copyLocal(file)
       else copyRemote(file)
-      true
-    } catch {
+    catch {
       case _: FileNotFoundException | _: NoSuchFileException
           if !file.from.getFileSystem(conf).exists(file.from) =>
-        false
+        Some(CopyProblem(file, None))
+    }
+
+  private def problem(file: FileCopy, sizeBytes: Long): Option[CopyProblem] =
+    Option.when(file.sizeBytes > 0 && file.sizeBytes != sizeBytes) {
+      CopyProblem(file, Some(sizeBytes))
     }
 
   /** By the operating system, without a copy in memory. */
-  private def copyLocal(file: FileCopy): Unit = {
+  private def copyLocal(file: FileCopy): Option[CopyProblem] = {
     val (from, to) = (LocalFiles.of(file.from), LocalFiles.of(file.to))
     val size = Files.size(from)
-    if (!Files.exists(to) || Files.size(to) != size) {
+    val found = problem(file, size)
+    if (found.isEmpty && (!Files.exists(to) || Files.size(to) != size)) {
       val temporary = LocalFiles.of(file.temporary)
       Files.createDirectories(to.getParent)
       try {
@@ -121,12 +132,14 @@ private[clone] final class FileCopies(conf: Configuration) {
         ()
       }
     }
+    found
   }
 
-  private def copyRemote(file: FileCopy): Unit = {
+  private def copyRemote(file: FileCopy): Option[CopyProblem] = {
     val (source, target) = (file.from.getFileSystem(conf), file.to.getFileSystem(conf))
     val original = source.getFileStatus(file.from)
-    if (!isCopied(original, file.to)) {
+    val found = problem(file, original.getLen)
+    if (found.isEmpty && !isCopied(original, file.to)) {
       // An object appears when it is complete; to rename it would copy it again.
       val isAtomic = Atomic(file.to.toUri.getScheme)
       val written = if (isAtomic) file.to else file.temporary
@@ -137,6 +150,7 @@ private[clone] final class FileCopies(conf: Configuration) {
       }
       if (!isAtomic) publish(target, written, file.to, original)
     }
+    found
   }
 
   private def publish(files: FileSystem, written: Path, to: Path, original: FileStatus): Unit =

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.classic.SparkSession
 
-import io.deltaic.protocol.{AddFile, LogPath}
+import io.deltaic.protocol.{AddFile, DeltaicException, DeltaicThrowable, LogPath}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.catalog.definition.PythonCommand
 import io.deltaic.spark.commit.PreparedCommit
@@ -58,13 +58,14 @@ private[spark] object TableClone {
       current.map(log.withReadableFiles(_)(_.files)),
       needsRowIds = PythonCommand.enables(summary, "rowTracking")
     )
-    val missing = copied match {
+    copied match {
       case Some(placement) =>
         FileCopies.run(spark, log.table, copies(source.root, log.table, placement, files.added))
-          .map(_.toString)
-      case None => source.missing(spark, files.added.map(_._1))
+          .headOption.foreach(problem => throw copyError(log.table, source, problem))
+      case None =>
+        source.missing(spark, files.added.map(_._1)).headOption
+          .foreach(file => throw source.missingError(file))
     }
-    missing.headOption.foreach(file => throw source.missingError(file))
     PythonCommand.prepare(
       spark,
       log,
@@ -72,6 +73,25 @@ private[spark] object TableClone {
       files.actions(System.currentTimeMillis),
       metrics = files.metrics(isShallow)
     )
+  }
+
+  private def copyError(
+      clone: Path,
+      source: ClonedSource,
+      problem: CopyProblem
+  ): DeltaicThrowable = {
+    val CopyProblem(file, size) = problem
+    size.fold(source.missingError(file.from.toString)) { actual =>
+      DeltaicException(
+        "DELTAIC_CLONED_FILE_DAMAGED",
+        Map(
+          "file" -> file.from.toString,
+          "table" -> clone.toString,
+          "actual" -> actual.toString,
+          "expected" -> file.sizeBytes.toString
+        )
+      )
+    }
   }
 
   /** Whether a file in the directory of a deep clone is a copy, which an interrupted run may have made. */

@@ -30,8 +30,11 @@ private[spark] final case class ConvertCommand(
     val target = ConversionTarget.of(spark, name)
     val log = TableLocation.log(spark, target.location)
     val rows =
-      if (target.isDelta || log.exists) Nil
-      else {
+      if (target.isDelta) Nil
+      else if (log.exists) {
+        log.latest() // It is an error if it cannot be read.
+        Nil
+      } else {
         val arguments = Seq(
           "table" -> log.table.toString,
           "entry" -> target.entryMessage,
