@@ -158,7 +158,6 @@ def test_property_that_delta_spark_refuses_is_refused(name: str, value: str) -> 
         ("castIcebergTimeType", "true"),
         ("ignoreIcebergBucketPartition", "true"),
         ("universalFormat.enabledFormats", "iceberg"),
-        ("enableIcebergCompatV3", "true"),
         ("redirectWriterOnly-preview", "{}"),
         ("coordinatedCommits.commitCoordinator-preview", "dynamodb"),
     ],
