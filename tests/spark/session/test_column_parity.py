@@ -182,6 +182,7 @@ def statistics_paths(
         scala.map_of(configuration),
         mapped,
         False,
+        False,
         nothing,
         empty,
     )
