@@ -63,7 +63,7 @@ class Storage:
         """
         self.delete(target)
         if urlsplit(source).scheme == "file":
-            shutil.copytree(_local(source), _local(target), copy_function=_link_or_copy)
+            shutil.copytree(local_path(source), local_path(target), copy_function=_link_or_copy)
         else:
             self.copy(source, target)
 
@@ -79,7 +79,7 @@ class Storage:
         """Create empty files below a folder."""
         if urlsplit(folder).scheme == "file":
             for name in names:
-                file = _local(folder) / name
+                file = local_path(folder) / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.touch()
             return
@@ -127,7 +127,8 @@ class Storage:
             stream.close()
 
 
-def _local(uri: str) -> Path:
+def local_path(uri: str) -> Path:
+    """Return the path of a file or folder in the local file system."""
     return Path(unquote(urlsplit(uri).path))
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 from typing import ClassVar
-from urllib.parse import unquote, urlsplit
 
 from bench import table_log
 from bench.lab import Answer, Lab, collect
 from bench.scenarios.many_files import ManyFiles
 from bench.scenarios.scenario import OWN_BASELINE, Measure, Measurement, Scenario, Target
 from bench.settings import Settings
+from bench.storage import local_path
 
 _ROWS_PER_FILE = 100
 _PARTITIONS = 20
@@ -136,7 +137,7 @@ class DeepClone(Scenario):
         table_log.write_definition(lab, path, _SCHEMA)
         self._append(lab, path, 1, range(files))
         copied = lab.scratch("deep-clone-copy")
-        copy, _ = lab.timed(lambda: _run("cp", "-r", _local(path), _local(copied)))
+        copy, _ = lab.timed(lambda: _run("cp", "-r", local_path(path), local_path(copied)))
         lab.storage.delete(copied)
         target = lab.scratch("deep-clone-target")
         words = f"CREATE OR REPLACE TABLE {lab.sql_name(target)} DEEP CLONE {lab.sql_name(path)}"
@@ -161,7 +162,7 @@ class DeepClone(Scenario):
     def _append(self, lab: Lab, path: str, version: int, numbers: range) -> None:
         size = self._file_bytes(lab.settings)
         for number in numbers:
-            with open(f"{_local(path)}/part-{number:05d}.parquet", "wb") as file:
+            with open(local_path(path) / f"part-{number:05d}.parquet", "wb") as file:
                 file.write(number.to_bytes(8, "big") * (size // 8))
         actions: list[dict[str, object]] = [
             {
@@ -186,9 +187,5 @@ _SCHEMA = json.dumps(
 )
 
 
-def _run(*words: str) -> None:
+def _run(*words: str | Path) -> None:
     subprocess.run(words, check=True)
-
-
-def _local(uri: str) -> str:
-    return unquote(urlsplit(uri).path)

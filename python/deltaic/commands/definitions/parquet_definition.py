@@ -12,16 +12,9 @@ from deltaic.commit.plan import Definition
 from deltaic.exceptions import DeltaError, error
 from deltaic.protocol import row_tracking
 from deltaic.protocol.actions import Protocol
-from deltaic.protocol.columns.column_mapping import is_mapped
+from deltaic.protocol.columns.column_mapping import MODE, is_mapped
+from deltaic.protocol.columns.iceberg_compat import PROPERTIES
 from deltaic.protocol.features import supports
-
-#: Features that require of data files what those of other writers do not have.
-_UNMET_FEATURES = {
-    "icebergCompatV1": "delta.enableIcebergCompatV1",
-    "icebergCompatV2": "delta.enableIcebergCompatV2",
-    "icebergCompatV3": "delta.enableIcebergCompatV3",
-}
-_MAPPING_MODE = "delta.columnMapping.mode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +66,7 @@ def parquet_definition(
     if is_mapped(definition.metadata.configuration):
         raise _unmet(
             request.folder,
-            _MAPPING_MODE,
+            MODE,
             "a new table with column mapping has other names of columns in its files",
         )
     return definition
@@ -104,8 +97,8 @@ def require_met(folder: str, definition: Definition, *, has_statistics: bool) ->
 
 
 def _require_no_column_ids(folder: str, protocol: Protocol) -> None:
-    for feature, name in _UNMET_FEATURES.items():
-        if supports(protocol, feature):
+    for version, name in PROPERTIES.items():
+        if supports(protocol, f"icebergCompatV{version}"):
             raise _unmet(folder, name, "it requires column IDs in the files")
 
 

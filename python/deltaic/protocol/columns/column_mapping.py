@@ -31,7 +31,7 @@ PHYSICAL_NAME = "delta.columnMapping.physicalName"
 NESTED_IDS = "parquet.field.nested.ids"
 #: The key under which delta-spark stores them.
 _NESTED_IDS_OF_DELTA_SPARK = "delta.columnMapping.nested.ids"
-#: The table property that requires them.
+#: The table properties that require them.
 ICEBERG_COMPAT_V2 = "delta.enableIcebergCompatV2"
 ICEBERG_COMPAT_V3 = "delta.enableIcebergCompatV3"
 

@@ -88,6 +88,10 @@ object TableFeatures {
   def isActive(protocol: Protocol, metadata: Metadata, feature: String): Boolean =
     supports(protocol, feature) && inUse(metadata)(canonical(feature))
 
+  /** The version of Iceberg compatibility that is active: the newest, should there be several. */
+  def activeIcebergVersion(protocol: Protocol, metadata: Metadata): Option[Int] =
+    Seq(3, 2, 1).find(version => isActive(protocol, metadata, s"icebergCompatV$version"))
+
   /**
    * Whether the feature is supported and its own property enables it. An active feature may be used by columns alone,
    * as type widening is used by widened columns.

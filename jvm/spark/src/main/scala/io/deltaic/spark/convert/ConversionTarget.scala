@@ -113,7 +113,8 @@ private[spark] object ConversionTarget {
     spark.sessionState.catalog.databaseExists(database) &&
     spark.sessionState.catalog.tableExists(TableIdentifier(table, Some(database)))
 
-  private def quoted(name: Seq[String]): String = name.map(quoteIfNeeded).mkString(".")
+  /** The name as SQL spells it. */
+  def quoted(name: Seq[String]): String = name.map(quoteIfNeeded).mkString(".")
 
   /** Properties that Hive sets, which say nothing of a Delta table. */
   private val OfHive = Set(

@@ -90,6 +90,9 @@ private[spark] object PhysicalSchema {
   /** The protocol's, and delta-spark's own. */
   private val nestedIdKeys = Seq(NestedIds, "delta.columnMapping.nested.ids")
 
+  /** Columns that are not in the schema of the table have only that of the file. */
+  private val fieldIdKeys = Seq(ColumnId, ParquetFieldId)
+
   private def fieldIds(field: StructField): Metadata = {
     val ids = new MetadataBuilder().withMetadata(fieldId(field))
     nestedIdKeys
@@ -99,11 +102,9 @@ private[spark] object PhysicalSchema {
   }
 
   private def fieldId(field: StructField): Metadata =
-    if (field.metadata.contains(ColumnId)) {
-      new MetadataBuilder().putLong(ParquetFieldId, field.metadata.getLong(ColumnId)).build()
-    } else if (field.metadata.contains(ParquetFieldId)) {
-      new MetadataBuilder().putLong(ParquetFieldId, field.metadata.getLong(ParquetFieldId)).build()
-    } else Metadata.empty
+    fieldIdKeys.find(field.metadata.contains).fold(Metadata.empty) { key =>
+      new MetadataBuilder().putLong(ParquetFieldId, field.metadata.getLong(key)).build()
+    }
 
   private val FieldIdName = "__deltaic_field_id_"
 }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.deltaic.{JobInternals, WriteInternals}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.slf4j.LoggerFactory
 
-import io.deltaic.protocol.{AddFile, LogPath, RemoveFile, TableFeatures}
+import io.deltaic.protocol.{AddFile, LogPath, RemoveFile}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.changes.ChangeColumns
 import io.deltaic.spark.commit.{
@@ -166,7 +166,7 @@ private[spark] final class WriteTransaction(
       plan.metadata.configuration,
       columnMapping = schema.mapping != ColumnMapping.NoMapping,
       materializesPartitions = ParquetFormat.materializesPartitions(plan.protocol, plan.metadata),
-      shredsVariants = TableFeatures.isActive(plan.protocol, plan.metadata, "variantShredding"),
+      shredsVariants = ParquetFormat.shredsVariants(plan.protocol, plan.metadata),
       clusteredBy = clusteredBy,
       tags = ParquetFormat.tags(plan.protocol, plan.metadata)
     ),

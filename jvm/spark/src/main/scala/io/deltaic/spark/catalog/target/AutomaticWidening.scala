@@ -55,9 +55,7 @@ private[spark] object AutomaticWidening {
     TableFeatures.isEnabled(table.snapshot.protocol, table.snapshot.metadata, "typeWidening")
 
   private def isReadByIceberg(table: DeltaicTable): Boolean =
-    Seq("icebergCompatV1", "icebergCompatV2", "icebergCompatV3").exists(
-      TableFeatures.isActive(table.snapshot.protocol, table.snapshot.metadata, _)
-    )
+    TableFeatures.activeIcebergVersion(table.snapshot.protocol, table.snapshot.metadata).isDefined
 
   private def mode(spark: SparkSession): String =
     SessionSettings.parsed(spark, Setting, "it is always, same_type or never") { text =>

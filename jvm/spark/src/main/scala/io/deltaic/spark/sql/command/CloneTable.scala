@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.analysis.{
 }
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
-import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.connector.catalog.{Identifier, TableCatalog, TableInfo}
 import org.apache.spark.sql.deltaic.{SchemaInternals, SessionInternals}
 import org.apache.spark.sql.execution.command.UnaryRunnableCommand
@@ -163,7 +162,7 @@ private[spark] final case class CloneTable(
     val log = TableLocation.log(spark, target.location)
     if (target.isDelta || log.exists)
       throw ConversionError.source(
-        name.map(quoteIfNeeded).mkString("."),
+        ConversionTarget.quoted(name),
         s"it is a Delta table already, which is cloned as ${ofPath(log)}"
       )
     if (version.isDefined || timestamp.isDefined)

@@ -13,10 +13,6 @@ private[write] object ParquetFormat {
   private val WritePartitionColumns = "delta.writePartitionColumnsToParquet"
   private val CompatibilityTag = "ICEBERG_COMPAT_VERSION"
 
-  /** The features that require the values of partition columns in the files. */
-  private val materializing =
-    Seq("icebergCompatV1", "icebergCompatV2", "icebergCompatV3", "materializePartitionColumns")
-
   /**
    * The version of Parquet's writer for `delta.parquet.format.version`: pages and encodings of version 2 from
    * format 2 on. None if a write option specifies it, or if the table does not.
@@ -39,18 +35,21 @@ private[write] object ParquetFormat {
 
   /** Whether the values of partition columns are in the files, too. A feature takes precedence over the property. */
   def materializesPartitions(protocol: Protocol, metadata: Metadata): Boolean =
-    TableFeatures.supports(protocol, materializing.last) ||
-    materializing.exists(TableFeatures.isActive(protocol, metadata, _)) ||
+    TableFeatures.supports(protocol, "materializePartitionColumns") ||
+    TableFeatures.activeIcebergVersion(protocol, metadata).isDefined ||
     TableProperties.isTrue(metadata.configuration, WritePartitionColumns)
 
   /** Whether the materialized row tracking columns have the field IDs that Iceberg has reserved for them. */
   def isReadAsIcebergV3(protocol: Protocol, metadata: Metadata): Boolean =
-    TableFeatures.isActive(protocol, metadata, "icebergCompatV3")
+    TableFeatures.activeIcebergVersion(protocol, metadata).contains(3)
+
+  /** Whether fields of variants become columns of the files. */
+  def shredsVariants(protocol: Protocol, metadata: Metadata): Boolean =
+    TableFeatures.isActive(protocol, metadata, "variantShredding")
 
   /** The tags by which engines identify files that conform to Iceberg compatibility. */
   def tags(protocol: Protocol, metadata: Metadata): Map[String, String] =
-    Seq("icebergCompatV3" -> "3", "icebergCompatV2" -> "2", "icebergCompatV1" -> "1")
-      .find { case (feature, _) => TableFeatures.isActive(protocol, metadata, feature) }
-      .map { case (_, version) => CompatibilityTag -> version }
+    TableFeatures.activeIcebergVersion(protocol, metadata)
+      .map(version => CompatibilityTag -> version.toString)
       .toMap
 }
