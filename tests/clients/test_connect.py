@@ -219,10 +219,10 @@ result = [sorted(row._change_type for row in feed.collect()), within]
             "23001",
         ),
         (
-            "spark.sql(f'REORG TABLE {t} APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))')",
+            "spark.sql(f'REORG TABLE {t} APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 4))')",
             "AnalysisException",
-            "DELTAIC_UNSUPPORTED_COMMAND",
-            "0A000",
+            "DELTAIC_REORG_INVALID",
+            "42601",
         ),
         (
             "spark.sql(f'VACUUM {t} RETAIN 0 HOURS')",

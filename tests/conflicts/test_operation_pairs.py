@@ -493,8 +493,8 @@ def test_each_operation_of_the_history_is_tried_or_like_one_that_is() -> None:
         "CLONE",
     }
     vacuum = {"VACUUM START", "VACUUM END"}  # In test_vacuum_pairs.py.
-    # In tests/unit/test_drop_reader_feature.py.
+    # In tests/unit/test_drop_reader_feature.py, and tests/spark/optimize/test_upgrade_uniform.py.
     dropping = {"Deletion Vector Tombstones", "Empty Commit", "REMOVE COLUMN MAPPING"}
-    dropping |= {"ROW TRACKING UNBACKFILL"}
+    dropping |= {"ROW TRACKING UNBACKFILL", "REORG TABLE UPGRADE UNIFORM"}
     listed = tried | creating | alike | vacuum | dropping
     assert listed == {operation.value for operation in Named}

@@ -12,7 +12,9 @@ from pyspark.sql import SparkSession
 
 from tests.peers.test_delta_spark import shown
 from tests.support import log
+from tests.support.delta_rs import by_query, in_order
 from tests.support.spark_process import SparkProcess
+from tests.support.table_builder import rows_of
 
 RUN = """
 for statement in statements:
@@ -88,6 +90,7 @@ def _flat(ids: list[Any]) -> Iterator[Any]:
 MAPPED = "'delta.columnMapping.mode' = 'name'"
 V1 = "'delta.enableIcebergCompatV1' = 'true'"
 V2 = "'delta.enableIcebergCompatV2' = 'true'"
+TRACKED = "'delta.enableRowTracking' = 'true'"
 
 
 def alter(spark: SparkSession, table: str, properties: str) -> None:
@@ -218,3 +221,40 @@ def test_a_table_of_version_3_may_have_deletion_vectors(
     rows = delta_spark.run(RUN, statements=[f"DELETE FROM {name} WHERE id = 5"], path=table)
     assert len(rows) == 7
     assert shown(spark.read.format("delta").load(table)) == rows
+
+
+@pytest.mark.parametrize("maker", ["deltaic", "delta-spark"])
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_peers_read_and_write_a_table_after_reorg_with_upgrade_uniform(
+    spark: SparkSession, delta_spark: SparkProcess, table: str, version: int, maker: str
+) -> None:
+    name = f"delta.`{table}`"
+    properties = {
+        1: "'delta.appendOnly' = 'false'",
+        2: "'delta.enableDeletionVectors' = 'true'",
+        3: TRACKED,
+    }[version]
+    made = [
+        f"CREATE TABLE {name} (id BIGINT, ts TIMESTAMP, s STRUCT<a: INT>, p INT) USING delta "
+        f"PARTITIONED BY (p) TBLPROPERTIES ({properties})",
+        f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ id, TIMESTAMP '2024-01-01 00:00:00', "
+        "named_struct('a', 1), id % 2 FROM range(10)",
+        f"DELETE FROM {name} WHERE id = 3",
+    ]
+    if maker == "deltaic":
+        for statement in made:
+            spark.sql(statement)
+    else:
+        delta_spark.run(RUN, statements=made, path=table)
+    rows = shown(spark.read.format("delta").load(table))
+    upgrade = f"APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = {version}))"
+    spark.sql(f"REORG TABLE {name} {upgrade}")
+    assert shown(spark.read.format("delta").load(table)) == rows
+    assert delta_spark.run(RUN, statements=[], path=table) == rows
+    assert in_order(by_query(table)) == in_order(rows_of(spark, table))
+    row_ids = [[2147483540], [2147483539]] if version == 3 else []
+    assert field_ids(table) == [[[1], [2], [3, [4]], *row_ids, [5]]] * 2
+    insert = f"INSERT INTO {name} VALUES (11, TIMESTAMP '2024-01-01 00:00:00', null, 1)"
+    both = delta_spark.run(RUN, statements=[insert, f"OPTIMIZE {name}"], path=table)
+    assert shown(spark.read.format("delta").load(table)) == both
+    assert len(both) == 10

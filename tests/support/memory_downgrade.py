@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from deltaic.commands.definitions.unmapped_definition import plan_without_mapping
+from deltaic.commands.definitions.rewritten_definition import plan_without_mapping
 from deltaic.commit.downgrade import HistoricUse
 from deltaic.commit.ports import CommitSummary
 from deltaic.commit.transaction import commit

@@ -12,7 +12,10 @@ from deltaic.commands.definitions.definition import (
     plan_metadata_update,
     redefine_table,
 )
-from deltaic.commands.definitions.unmapped_definition import plan_without_mapping
+from deltaic.commands.definitions.rewritten_definition import (
+    plan_uniform_upgrade,
+    plan_without_mapping,
+)
 from deltaic.commands.evolve_table import evolve_table
 from deltaic.commands.optimize import require_optimizable
 from deltaic.commit.idempotence import requested_txn
@@ -140,6 +143,9 @@ def plan_write(request: WriteRequest, tables: TableAccess, now_ms: int) -> Commi
         )
     if request.operation.kind is Operation.REMOVE_COLUMN_MAPPING:
         plan = plan_without_mapping(request.table, current)
+    elif request.operation.kind is Operation.UPGRADE_UNIFORM:
+        compat_version = request.operation.options["icebergcompatversion"]
+        plan = plan_uniform_upgrade(request.table, current, compat_version)
     elif request.replaces_columns:
         plan = _replacement(request, current, tables)
     else:

@@ -35,10 +35,11 @@ def _overwrites(summary: CommitSummary) -> bool:
 
 
 def _kind(operation: Operation) -> Operation:
-    """Map the operations that write a query to WRITE, and REORG to OPTIMIZE."""
+    """Map the operations that write a query to WRITE, and those of REORG to OPTIMIZE."""
     if operation.writes_a_query:
         return Operation.WRITE
-    return Operation.OPTIMIZE if operation is Operation.REORG else operation
+    reorganizes = operation in (Operation.REORG, Operation.UPGRADE_UNIFORM)
+    return Operation.OPTIMIZE if reorganizes else operation
 
 
 def _files(read: Callable[[FileCounts], int]) -> _Source:

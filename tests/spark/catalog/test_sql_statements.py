@@ -200,3 +200,14 @@ def test_other_statements_are_left_to_spark(spark: SparkSession):
 def test_errors_are_those_of_spark(spark: SparkSession, statement: str):
     with pytest.raises((ParseException, AnalysisException)):
         spark.sql(statement)
+
+
+def test_names_that_are_words_of_these_statements_stay_names(spark: SparkSession) -> None:
+    for name in ("optimize", "vacuum", "clone", "delta", "restore", "`convert`"):
+        spark.sql(f"CREATE TABLE {name} (shallow INT, `to` INT) USING delta")
+        try:
+            spark.sql(f"INSERT INTO {name} VALUES (1, 2)")
+            assert spark.sql(f"SELECT shallow, generate.`to` FROM {name} generate").count() == 1
+            assert spark.sql(f"DESCRIBE HISTORY {name}").count() == 2
+        finally:
+            spark.sql(f"DROP TABLE {name}")

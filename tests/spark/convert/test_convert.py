@@ -14,6 +14,7 @@ from deltaic import DeltaTable
 from deltaic.exceptions import DeltaError, InvalidArgumentError, TableStateError
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
+from tests.support.maintenance import await_maintenance
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import in_order, rows_of
 
@@ -34,6 +35,7 @@ def convert(spark: SparkSession, path: str, rest: str = "") -> list[tuple[Any, .
 
 def refused(spark: SparkSession, path: str, rest: str = "") -> DeltaError:
     """Return the error of a conversion, which must leave the folder as it was."""
+    await_maintenance(spark)
     before = sorted(Path(path).rglob("*")) if Path(path).exists() else []
     with pytest.raises(DeltaError) as raised:
         convert(spark, path, rest)

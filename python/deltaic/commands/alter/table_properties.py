@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot, required_protocol
 from deltaic.commands.alter.row_ids import backfill_row_ids
+from deltaic.commands.definitions.changed_properties import with_changed_properties
 from deltaic.commands.definitions.column_parameters import compact
 from deltaic.commit.clock import Clock
 from deltaic.commit.message import Message, json_name
@@ -25,10 +26,7 @@ from deltaic.protocol.columns.column_mapping import (
     MODE,
     has_physical_names,
     is_mapped,
-    upgraded,
-    with_new_columns,
 )
-from deltaic.protocol.columns.iceberg_compat import newly_active
 from deltaic.protocol.features import supports
 from deltaic.protocol.properties import (
     CONSTRAINT_PREFIX,
@@ -38,10 +36,7 @@ from deltaic.protocol.properties import (
     is_true,
     spellings,
 )
-from deltaic.protocol.properties_without_feature import (
-    properties_without_feature,
-    require_not_activated,
-)
+from deltaic.protocol.properties_without_feature import properties_without_feature
 from deltaic.protocol.retention import check_retention
 
 _COMMENT = "comment"
@@ -114,15 +109,10 @@ def _alteration(
     check_retention(table, after.configuration, {*checked.configuration, *removed})
     check_feed_columns(table, after.schema, after.configuration)
     check_statistics_columns(table, after.schema, after.partition_columns, checked.configuration)
-    # Checked first: the code below assumes that files were written with the retained properties.
-    require_not_activated(table, current.version, current.protocol, before, after)
-    after = upgraded(table, after, retained)
-    if newly_active(after.configuration, before.configuration) is not None:
-        after = with_new_columns(after)  # also assigns ids to elements, keys and values
     return Alteration(
         table,
         current,
-        after,
+        with_changed_properties(table, current, after, retained),
         Operation.SET_TBLPROPERTIES if arguments.properties else Operation.UNSET_TBLPROPERTIES,
         _parameters(arguments),
         checked.request,

@@ -34,7 +34,7 @@ from deltaic.protocol.schema import (
 V1 = "delta.enableIcebergCompatV1"
 #: By version.
 PROPERTIES = {1: V1, 2: V2, 3: V3}
-_DELETION_VECTORS = "delta.enableDeletionVectors"
+DELETION_VECTORS = "delta.enableDeletionVectors"
 
 _PRIMITIVES_OF_V2 = frozenset(
     {
@@ -129,7 +129,10 @@ def require_same_partitioning(table: str, metadata: Metadata, before: Metadata) 
 def _problems_v1(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
     yield from _missing_mapping(metadata)
     if is_listed(protocol, "deletionVectors"):
-        yield "the table must not have the feature deletionVectors"
+        yield (
+            "the table must not have the feature deletionVectors, which"
+            " ALTER TABLE ... DROP FEATURE deletionVectors removes"
+        )
     for path, data_type in _types(metadata):
         if isinstance(data_type, ArrayType | MapType) or data_type == PrimitiveType("void"):
             yield f"column {path} has a type that is not allowed: array, map or void"
@@ -140,10 +143,8 @@ def _problems_v1(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
 def _problems_v2(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
     yield from _missing_mapping(metadata)
     yield from _other_versions(metadata, V1)
-    if is_listed(protocol, "deletionVectors") and is_true(
-        metadata.configuration, _DELETION_VECTORS
-    ):
-        yield f"{_DELETION_VECTORS} must not be true"
+    if is_listed(protocol, "deletionVectors") and is_true(metadata.configuration, DELETION_VECTORS):
+        yield f"{DELETION_VECTORS} must not be true"
     yield from _foreign_types(metadata, _PRIMITIVES_OF_V2)
     yield from _foreign_changes(metadata)
 

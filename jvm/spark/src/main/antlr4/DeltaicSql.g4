@@ -15,7 +15,7 @@ statement
     | ALTER TABLE table=name DROP FEATURE feature (TRUNCATE HISTORY)?            # dropFeature
     | OPTIMIZE target FULL? (WHERE predicate)? (ZORDER BY columns)?              # optimizeTable
     | REORG TABLE? target (WHERE predicate)? APPLY '(' PURGE ')'                 # purgeTable
-    | REORG table=rest? APPLY '(' UPGRADE rest                 # reorganizeTable
+    | REORG TABLE? target APPLY '(' UPGRADE UNIFORM '(' ICEBERG_COMPAT_VERSION '=' version=INTEGER ')' ')'  # upgradeUniform
     | REORG table=rest? APPLY '(' PURGE ')'                    # reorganizeTable
     | REORG table=rest? APPLY applied=rest                     # reorganizeTable
     | REORG table=rest                                         # reorganizeTable
@@ -86,6 +86,7 @@ part
     | AS | FOR | OF | SYSTEM_TIME | SYSTEM_VERSION | TIMESTAMP | VERSION
     | DRY | HOURS | INVENTORY | LITE | RETAIN | RUN | USING
     | NO | PARTITIONED | STATISTICS
+    | ICEBERG_COMPAT_VERSION | UNIFORM
     ;
 
 ALTER: 'ALTER';
@@ -111,6 +112,7 @@ FULL: 'FULL';
 GENERATE: 'GENERATE';
 HISTORY: 'HISTORY';
 HOURS: 'HOURS';
+ICEBERG_COMPAT_VERSION: 'ICEBERG_COMPAT_VERSION';
 IDENTITY: 'IDENTITY';
 IF: 'IF';
 INVENTORY: 'INVENTORY';
@@ -137,6 +139,7 @@ TABLE: 'TABLE';
 TIMESTAMP: 'TIMESTAMP';
 TO: 'TO';
 TRUNCATE: 'TRUNCATE';
+UNIFORM: 'UNIFORM';
 UPGRADE: 'UPGRADE';
 USING: 'USING';
 VACUUM: 'VACUUM';

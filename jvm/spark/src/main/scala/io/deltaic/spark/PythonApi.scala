@@ -371,9 +371,9 @@ object PythonApi {
 
   /** Rewrites the files that use a feature which is being dropped, and returns their number. */
   def rewriteFilesWithout(spark: SparkSession, path: String, feature: String): Long = {
-    val log = TableLocation.log(spark, path)
-    if (feature == "columnMapping") ColumnMappingRemoval.run(spark, log)
-    else DowngradeRequest.run(spark, log, feature)
+    val rewrite =
+      if (feature == "columnMapping") ColumnMappingRemoval else DowngradeRequest(feature)
+    rewrite.run(spark, TableLocation.log(spark, path)).get("numFilesRemoved").longValue
   }
 
   /** Whether files of a version use a feature. */

@@ -3,7 +3,7 @@ package io.deltaic.spark.optimize
 import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.AddFile
-import io.deltaic.replay.{DeltaLog, Snapshot}
+import io.deltaic.replay.Snapshot
 import io.deltaic.spark.commit.OperationInfo
 
 /**
@@ -51,8 +51,4 @@ private[spark] final case class DowngradeRequest(feature: String) extends Rewrit
 private[spark] object DowngradeRequest {
   private val DeletionVectors = "deletionVectors"
   private val TypeWidening = "typeWidening"
-
-  /** @return the number of files that were rewritten */
-  def run(spark: SparkSession, log: DeltaLog, feature: String): Long =
-    new TableRewrite(spark, log, DowngradeRequest(feature)).run().get("numFilesRemoved").longValue
 }

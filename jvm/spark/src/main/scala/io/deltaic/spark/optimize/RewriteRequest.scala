@@ -1,24 +1,35 @@
 package io.deltaic.spark.optimize
 
+import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.types.StructType
 
 import io.deltaic.protocol.AddFile
-import io.deltaic.replay.Snapshot
+import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.OperationInfo
 import io.deltaic.spark.curve.{HilbertCurve, RowOrder, ZOrderCurve}
 import io.deltaic.spark.util.Json
 
-/**
- * A command that rewrites files of a table without changing its rows.
- *
- * @param predicate which partitions it rewrites, as SQL
- */
-private[spark] trait RewriteRequest {
+/** A command that rewrites files of a table without changing its rows. */
+private[spark] trait RewriteCommand {
 
   /** The name of the statement. */
   def command: String
+
+  /** @return the metrics of the result */
+  def run(spark: SparkSession, log: DeltaLog): ObjectNode
+}
+
+/**
+ * One that selects the files by the definition of the table, which it does not change.
+ *
+ * @param predicate which partitions it rewrites, as SQL
+ */
+private[spark] trait RewriteRequest extends RewriteCommand {
   def predicate: Option[String]
+
+  override def run(spark: SparkSession, log: DeltaLog): ObjectNode =
+    new TableRewrite(spark, log, this).run()
 
   private[optimize] def settings(spark: SparkSession): OptimizeSettings = OptimizeSettings.of(spark)
 

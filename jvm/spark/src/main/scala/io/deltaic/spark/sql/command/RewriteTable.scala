@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.command.UnaryRunnableCommand
 import org.apache.spark.sql.{Row, SparkSession, classic}
 
-import io.deltaic.spark.optimize.{RewriteRequest, TableRewrite}
+import io.deltaic.spark.optimize.RewriteCommand
 import io.deltaic.spark.util.Json
 
 /**
@@ -15,15 +15,14 @@ import io.deltaic.spark.util.Json
  */
 private[spark] final case class RewriteTable(
     child: LogicalPlan,
-    request: RewriteRequest,
+    request: RewriteCommand,
     override val output: Seq[Attribute]
 ) extends UnaryRunnableCommand {
 
   override def run(session: SparkSession): Seq[Row] = {
     val spark = session.asInstanceOf[classic.SparkSession]
     val log = CommandTarget.of(spark, child, request.command).log
-    val metrics = new TableRewrite(spark, log, request).run()
-    val row = Map("path" -> log.table.toString, "metrics" -> metrics)
+    val row = Map("path" -> log.table.toString, "metrics" -> request.run(spark, log))
     ResultRows.of(Json.of(Seq(row)).toString, output)
   }
 
@@ -33,6 +32,6 @@ private[spark] final case class RewriteTable(
 
 private[spark] object RewriteTable {
 
-  def of(table: LogicalPlan, request: RewriteRequest): RewriteTable =
+  def of(table: LogicalPlan, request: RewriteCommand): RewriteTable =
     RewriteTable(table, request, ResultRows.output("optimize"))
 }

@@ -26,7 +26,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.catalog.TableLocation
 import io.deltaic.spark.convert.ConversionTarget
-import io.deltaic.spark.optimize.{OptimizeRequest, PurgeRequest}
+import io.deltaic.spark.optimize.{OptimizeRequest, PurgeRequest, UniformUpgrade}
 import io.deltaic.spark.sql.analysis.TableChanges
 import io.deltaic.spark.sql.command.{
   CloneTable,
@@ -43,7 +43,6 @@ import io.deltaic.spark.sql.command.{
 }
 import io.deltaic.spark.sql.grammar.DeltaicSqlParser._
 import io.deltaic.spark.sql.grammar.{DeltaicSqlBaseVisitor, DeltaicSqlLexer, DeltaicSqlParser}
-import io.deltaic.spark.util.UnsupportedOperation
 
 /**
  * Parses the statements of `DeltaicSql.g4`, and delegates all others to Spark.
@@ -127,6 +126,9 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
         PurgeRequest(Option(statement.predicate).map(text))
       )
 
+    override def visitUpgradeUniform(statement: UpgradeUniformContext): LogicalPlan =
+      RewriteTable.of(target(statement.target, "REORG"), UniformUpgrade(statement.version.getText))
+
     override def visitRestore(statement: RestoreContext): LogicalPlan = {
       val asOf = version(statement.asOf).map("version" -> _) ++
         timestamp(statement.asOf).map("timestamp" -> _)
@@ -177,8 +179,6 @@ private[spark] final class StatementParser(session: SparkSession, spark: ParserI
       )
 
     override def visitReorganizeTable(statement: ReorganizeTableContext): LogicalPlan = {
-      if (statement.UPGRADE != null)
-        throw UnsupportedOperation.command("REORG ... UPGRADE UNIFORM")
       val table = Option(statement.table).fold("no table")(text)
       val reason =
         if (statement.PURGE != null) s"$table is not a table with an optional condition"
