@@ -11,8 +11,9 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from deltaic import DeltaTable
-from deltaic.exceptions import InvalidArgumentError, TableStateError
+from deltaic.exceptions import InvalidArgumentError, ProtocolChangedException, TableStateError
 from tests.support import log
+from tests.support.interleave import committed_meanwhile
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import append_file, build_table, build_three_versions, rows_of
 
@@ -92,6 +93,26 @@ def test_an_interrupted_clone_continues(spark: SparkSession, table: str) -> None
     assert rows_of(spark, target) == rows_of(spark, table)
     assert {p.relative_to(target): p.stat().st_size for p in log.stored_files(target)} == names
     assert Path(target, data[2]).stat().st_mtime_ns == kept
+
+
+@pytest.mark.parametrize("kind", ["DEEP", "SHALLOW"])
+def test_of_two_concurrent_clones_one_creates_the_table(
+    spark: SparkSession, table: str, kind: str
+) -> None:
+    build(spark, table)
+    statement = f"CREATE TABLE {{}} delta.`{table}-clone` {kind} CLONE delta.`{table}`"
+
+    def other() -> None:
+        spark.sql(statement.format(""))
+
+    with committed_meanwhile(other):
+        assert spark.sql(statement.format("IF NOT EXISTS")).collect() == []
+    assert rows_of(spark, f"{table}-clone") == rows_of(spark, table)
+    shutil.rmtree(f"{table}-clone")
+    with committed_meanwhile(other), pytest.raises(ProtocolChangedException, match="concurrently"):
+        spark.sql(statement.format(""))
+    assert log.versions(f"{table}-clone") == [0]
+    assert rows_of(spark, f"{table}-clone") == rows_of(spark, table)
 
 
 def test_a_folder_with_other_files_is_refused(spark: SparkSession, table: str) -> None:

@@ -245,6 +245,8 @@ def test_refused_sources(spark: SparkSession, table: str, folder: str, database:
     build_table(spark, folder, "id INT", [[(1,)]])
     with pytest.raises(InvalidArgumentError, match="Delta table already"):
         clone(spark, table, folder, "SHALLOW")
+    with pytest.raises(InvalidArgumentError, match="a path has to be absolute"):
+        clone(spark, table, "relative/folder", "SHALLOW")
     with pytest.raises(TableStateError, match="no Parquet files"):
         clone(spark, table, f"{folder}-missing", "SHALLOW")
     Path(f"{folder}-text").mkdir()

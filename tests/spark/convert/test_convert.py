@@ -184,6 +184,8 @@ def test_folder_inside_a_table_is_refused(spark: SparkSession, table: str) -> No
     [
         ("json.`{path}`", "json files are not converted"),
         ("`{path}`", "a path without the format"),
+        ("parquet.`data/orders`", "a path has to be absolute"),
+        ("DELTA.`./orders`", "a path has to be absolute"),
         ("convert_view", "it is a view"),
         ("convert_temporary", "it is a view"),
         ("convert_json", "format json"),

@@ -66,6 +66,8 @@ private[spark] object ConversionTarget {
           ConversionTarget(path, None, isDelta = true)
         case _ => throw ConversionError.source(quoted(name), s"$format files are not converted")
       }
+    case Seq(format, path) if isRelative(format, path) && !isTable(spark, format, path) =>
+      throw ConversionError.source(quoted(name), "a path has to be absolute")
     case Seq(path) if isPath(path) =>
       throw ConversionError.source(
         quoted(name),
@@ -102,9 +104,15 @@ private[spark] object ConversionTarget {
 
   /** Whether the name is the format and the path of Parquet files. */
   def isParquetPath(name: Seq[String]): Boolean = name match {
-    case Seq(format, path) => format.equalsIgnoreCase("parquet") && isPath(path)
+    case Seq(format, path) =>
+      format.equalsIgnoreCase("parquet") && (isPath(path) || isRelative(format, path))
     case _ => false
   }
+
+  /** Names of tables have no slash. */
+  private def isRelative(format: String, path: String): Boolean =
+    Set("parquet", TableLocation.provider)(format.toLowerCase(Locale.ROOT)) && path.contains('/') &&
+    !isPath(path)
 
   private def isPath(name: String): Boolean = name.nonEmpty && new Path(name).isAbsolute
 

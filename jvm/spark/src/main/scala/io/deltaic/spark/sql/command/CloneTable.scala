@@ -16,7 +16,7 @@ import org.apache.spark.sql.deltaic.{SchemaInternals, SessionInternals}
 import org.apache.spark.sql.execution.command.UnaryRunnableCommand
 import org.apache.spark.sql.{Row, SparkSession, classic}
 
-import io.deltaic.protocol.DeltaicException
+import io.deltaic.protocol.{DeltaicException, DeltaicThrowable}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.catalog.definition.TableCreation
 import io.deltaic.spark.catalog.{
@@ -99,7 +99,13 @@ private[spark] final case class CloneTable(
     val spark = session.asInstanceOf[classic.SparkSession]
     SessionInternals.identify(spark, target) match {
       case (catalog: DeltaTableCatalog, identifier) =>
-        if (isSkipped(catalog, identifier)) Nil else create(spark, identifier)
+        if (isSkipped(catalog, identifier)) Nil
+        else
+          try create(spark, identifier)
+          catch {
+            // By another statement, in the same moment.
+            case e: DeltaicThrowable if ifNotExists && e.condition == CreatedConcurrently => Nil
+          }
       case (other, identifier) =>
         throw DeltaicException(
           "DELTAIC_CLONE_CATALOG",
@@ -185,6 +191,8 @@ private[spark] final case class CloneTable(
 }
 
 private[spark] object CloneTable {
+
+  private val CreatedConcurrently = "DELTAIC_TABLE_CREATED_CONCURRENTLY"
 
   /** In the history, the version of a source without versions. */
   private val NoVersion = -1L
