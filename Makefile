@@ -22,6 +22,8 @@ OTHER_SPARK := .tools/spark
 OTHER_SPARK_STAMP := $(OTHER_SPARK)/.fetched
 CLIENTS := .tools/clients
 CLIENTS_STAMP := $(CLIENTS)/.installed
+TOOLS := .tools/tools
+TOOLS_STAMP := $(TOOLS)/.installed
 TPC_STAMP := .tools/tpc/.fetched
 TPC_DATA_STAMP := .tools/tpc-data/.installed
 JAR_NAME := deltaic-spark_2.13-$(VERSION).jar
@@ -29,11 +31,12 @@ JAR := build/jars/$(JAR_NAME)
 PACKAGE_JAR := python/deltaic/jars/$(JAR_NAME)
 CLASS_ARCHIVE := build/spark-classes.jsa
 WHEEL := dist/deltaic-$(VERSION)-py3-none-any.whl
+AS_DELTA_WHEEL := dist/deltaic_as_delta-$(VERSION)-py3-none-any.whl
 
 JVM_SOURCES := $(shell find jvm -type f -path '*/src/main/*')
 PYTHON_SOURCES := $(shell find python/deltaic -type f \( -name '*.py' -o -name '*.json' -o -name py.typed \))
 BUILD_FILES := build.sbt $(wildcard project/*.sbt project/*.scala) project/build.properties
-PYTHON_CODE := python/deltaic $(wildcard tests bench examples)
+PYTHON_CODE := python/deltaic python/as-delta $(wildcard tests bench examples)
 
 MVN := mvn -q -B -ntp
 MVN_DEPENDENCY := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
@@ -203,7 +206,7 @@ test-thorough: export DELTAIC_THOROUGH := 1
 test-thorough: build $(PEERS_STAMP) $(TPC_STAMP) ## Run what takes long and is left out of make test
 	$(call sbt,testOnly *MalformedLogSuite *SkippingSoundnessSuite)
 	$(run_python) -m pytest -m "thorough or drawn" --basetemp build/pytest tests --ignore tests/faults \
-	  --ignore tests/s3 --ignore tests/clients $(ARGS)
+	  --ignore tests/s3 --ignore tests/clients --ignore tests/tools $(ARGS)
 
 .PHONY: test-workloads
 test-workloads: export DELTAIC_WORKLOADS = $(or $(WORKLOADS),100)
@@ -225,7 +228,7 @@ peer-reads-0 peer-reads-1: peer-reads-%:
 .PHONY: test-py
 test-py: build $(PEERS_STAMP) $(TPC_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")
 	$(run_python) -m pytest --basetemp build/pytest tests --ignore tests/conformance --ignore tests/faults \
-	  --ignore tests/s3 --ignore tests/clients $(ARGS)
+	  --ignore tests/s3 --ignore tests/clients --ignore tests/tools $(ARGS)
 
 .PHONY: test-conformance
 test-conformance: build $(PEERS_STAMP) ## Read tables that others wrote, row by row
@@ -253,6 +256,10 @@ test-s3: build $(S3_STAMP) ## Race for commits on an S3-compatible server; not p
 test-clients: build $(CLIENTS_STAMP) ## Run PySpark's client of Spark Connect, and kedro; not part of make test
 	$(call pytest_folder,tests/clients)
 
+.PHONY: test-tools
+test-tools: build $(TOOLS_STAMP) ## Run dbt and mack; not part of make test
+	$(call pytest_folder,tests/tools)
+
 pytest_folder = $(run_python) -m pytest --basetemp build/pytest $(1) $(ARGS)
 
 .PHONY: bench
@@ -270,7 +277,7 @@ first-query-classes: build ## Rewrite the list of the classes that a first query
 ##@ Ship
 
 .PHONY: wheel
-wheel: $(WHEEL) ## Build the wheel, jar inside, into dist/
+wheel: $(WHEEL) $(AS_DELTA_WHEEL) ## Build the wheel, jar inside, and that of the package delta, into dist/
 
 .PHONY: docs
 docs: protocol-page build $(SBT_LAUNCHER) ## Rewrite docs/protocol.md, and build the API pages into build/docs
@@ -300,10 +307,14 @@ lock: ## Pin the newest versions that requirements-dev.in allows
 	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 	  requirements-clients.in --output-file requirements-clients.lock
+	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+	  requirements-tools.in --output-file requirements-tools.lock
 
 .PHONY: clean
 clean: ## Remove everything built; .venv and .tools stay
 	rm -rf build dist target project/target project/project jvm/*/target python/build python/*.egg-info \
+	  python/as-delta/build python/as-delta/*.egg-info \
 	  python/deltaic/jars .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \
 	  metastore_db derby.log spark-warehouse $(EDITABLE_STAMP)
 	find python tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
@@ -362,6 +373,12 @@ $(CLIENTS_STAMP): requirements-clients.lock
 	$(CLIENTS)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-clients.lock
 	@touch $@
 
+$(TOOLS_STAMP): requirements-tools.lock
+	@rm -rf $(TOOLS)
+	python="$$(project/find-python)" && "$$python" -m venv $(TOOLS)/venv
+	$(TOOLS)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-tools.lock
+	@touch $@
+
 # The text of the TPC-DS and TPC-H queries, from the jar of Spark's tests.
 $(TPC_STAMP): project/tpc.pom.xml | $(PEERS_STAMP)
 	@$(require_mvn)
@@ -386,9 +403,9 @@ $(JAR): $(JVM_SOURCES) $(PYTHON_SOURCES) $(BUILD_FILES) | $(SBT_LAUNCHER)
 	$(call sbt,spark/assembly)
 	@touch $@
 
-$(PACKAGE_JAR): $(JAR)
+$(PACKAGE_JAR): $(JAR) project/store-jar
 	@rm -rf $(@D) && mkdir -p $(@D)
-	cp $< $@
+	"$$(project/find-python)" project/store-jar $< $@
 
 # Half of what it takes to start Spark, which the tests do some forty times.
 $(CLASS_ARCHIVE): $(VENV_STAMP) | $(PACKAGE_JAR) $(EDITABLE_STAMP)
@@ -396,7 +413,18 @@ $(CLASS_ARCHIVE): $(VENV_STAMP) | $(PACKAGE_JAR) $(EDITABLE_STAMP)
 	$(run_python) -m tests.support.class_archive > build/class-archive.log 2>&1 || { cat build/class-archive.log >&2; exit 1; }
 
 $(WHEEL): $(PACKAGE_JAR) $(VENV_STAMP) $(PYTHON_SOURCES) python/pyproject.toml
-	@rm -rf python/build dist
-	$(PY) -m build --wheel --no-isolation --outdir dist python > build/wheel.log 2>&1 || { cat build/wheel.log >&2; exit 1; }
-	@touch $@
-	@echo "Built $@"
+	@rm -rf python/build $(WHEEL)
+	$(call build_wheel,python)
+
+$(AS_DELTA_WHEEL): $(VENV_STAMP) $(wildcard python/as-delta/*.* python/as-delta/delta/*)
+	@rm -rf python/as-delta/build $(AS_DELTA_WHEEL)
+	$(call build_wheel,python/as-delta)
+
+# Two builds of the same sources are the same bytes.
+define build_wheel
+@mkdir -p build
+SOURCE_DATE_EPOCH=1577836800 $(PY) -m build --wheel --no-isolation --outdir dist $(1) > build/wheel.log 2>&1 || \
+  { cat build/wheel.log >&2; exit 1; }
+@touch $@
+@echo "Built $@"
+endef

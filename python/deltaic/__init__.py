@@ -12,8 +12,15 @@ Examples
 from __future__ import annotations
 
 from deltaic._version import __version__
-from deltaic.session import configure_spark
+from deltaic.as_delta import install_as_delta
+from deltaic.session import configure_spark, configure_spark_with_delta_pip
 from deltaic.spark import error_classes as _error_classes  # noqa: F401
 from deltaic.tables import DeltaTable
 
-__all__ = ["DeltaTable", "__version__", "configure_spark"]
+__all__ = [
+    "DeltaTable",
+    "__version__",
+    "configure_spark",
+    "configure_spark_with_delta_pip",
+    "install_as_delta",
+]

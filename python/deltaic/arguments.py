@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 #: Names of columns as SQL spells them, with the values to assign.
 Assignments = Sequence[tuple[str, "Column"]]
 
+_COLUMN = "it must be a Spark SQL Column or a string (expression in SQL syntax)"
+
 
 def wrong(argument: str, value: object, reason: str) -> DeltaError:
     """Return the error of an argument whose value is wrong.
@@ -41,8 +43,13 @@ def wrong_type(argument: str, value: object, reason: str) -> DeltaError:
     return error("DELTAIC_INVALID_ARGUMENT_TYPE", argument=argument, value=given, reason=reason)
 
 
-def column(argument: str, value: str | Column) -> Column:
+def column(argument: str, value: str | Column, reason: str = _COLUMN) -> Column:
     """Return a condition or value as a Column.
+
+    Parameters
+    ----------
+    reason
+        What it must be, for the error.
 
     Raises
     ------
@@ -56,7 +63,7 @@ def column(argument: str, value: str | Column) -> Column:
         return value
     if isinstance(value, str):
         return expr(value)
-    raise wrong_type(argument, value, "it is SQL or a Column")
+    raise wrong_type(argument, value, reason)
 
 
 def optional_column(argument: str, value: str | Column | None) -> Column | None:
@@ -73,14 +80,19 @@ def assignments(argument: str, values: Mapping[str, str | Column] | None) -> Ass
         If it is not a mapping or is empty, a name is not a string, or a value is neither SQL nor a
         Column.
     """
+    reason = "it must be a dict of at least one column's name and value"
     if not isinstance(values, Mapping):
-        raise wrong_type(argument, values, "it is a dict of at least one column's name and value")
+        raise wrong_type(argument, values, reason)
     if not values:
-        raise wrong(argument, values, "it is a dict of at least one column's name and value")
+        raise wrong(argument, values, reason)
+    of_dict = f"of dict in '{argument}' must contain only"
     for name in values:
         if not isinstance(name, str):
-            raise wrong_type(argument, name, "the names of columns are strings")
-    return [(name, column(f"{argument}[{name!r}]", value)) for name, value in values.items()]
+            raise wrong_type(argument, name, f"keys {of_dict} strings with column names")
+    reason = f"values {of_dict} Spark SQL Columns or strings (expressions in SQL syntax)"
+    return [
+        (name, column(f"{argument}[{name!r}]", value, reason)) for name, value in values.items()
+    ]
 
 
 def require_string(argument: str, value: object) -> None:
@@ -91,10 +103,11 @@ def require_string(argument: str, value: object) -> None:
     InvalidArgumentError
         Naming the argument.
     """
+    reason = "it needs to be a string that is not empty"
     if not isinstance(value, str):
-        raise wrong_type(argument, value, "it is a string that is not empty")
+        raise wrong_type(argument, value, reason)
     if not value:
-        raise wrong(argument, value, "it is a string that is not empty")
+        raise wrong(argument, value, reason)
 
 
 def require_boolean(argument: str, value: object) -> None:
@@ -106,7 +119,7 @@ def require_boolean(argument: str, value: object) -> None:
         Naming the argument.
     """
     if not isinstance(value, bool):
-        raise wrong_type(argument, value, "it is True or False")
+        raise wrong_type(argument, value, "it needs to be a boolean: True or False")
 
 
 def require_whole_number(argument: str, value: object, reason: str, *, minimum: int) -> None:
@@ -133,7 +146,7 @@ def string_values(argument: str, values: Mapping[str, str]) -> dict[str, str]:
     """
     found = _strings(values)
     if found is None:
-        raise wrong_type(argument, values, "it is a dict of strings")
+        raise wrong_type(argument, values, "it needs to be a dict of strings")
     return found
 
 
@@ -150,7 +163,7 @@ def file_system_settings(argument: str, values: Mapping[str, str] | None) -> dic
     if found is not None and all(name.startswith(("fs.", "dfs.")) for name in found):
         return found
     # The error names no values, which may be secrets.
-    reason = "it is a dict of strings, whose names begin with fs. or dfs."
+    reason = "it needs to be a dict of strings, whose names begin with fs. or dfs."
     if not isinstance(settings, Mapping):
         raise wrong_type(argument, settings, reason)
     raise wrong(argument, sorted(map(str, settings)), reason)

@@ -174,17 +174,18 @@ class DefinitionBuilder:
         >>> numbers = IdentityGenerator(start=5, step=5)
         >>> builder = builder.addColumn("n", "BIGINT", generatedByDefaultAs=numbers)
         """
+        if not isinstance(nullable, bool):
+            raise wrong_type("nullable", nullable, "it must be bool")
         column: dict[str, Any] = {
             "name": _text("colName", colName),
             **_type(dataType),
-            "nullable": bool(nullable),
+            "nullable": nullable,
         }
         if comment is not None:
             column["comment"] = _text("comment", comment, may_be_empty=True)
         if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
-            raise wrong(
-                "generatedByDefaultAs", generatedByDefaultAs, "generatedAlwaysAs is given, too"
-            )
+            reason = "generatedByDefaultAs and generatedAlwaysAs cannot both be set"
+            raise wrong("generatedByDefaultAs", generatedByDefaultAs, reason)
         if isinstance(generatedAlwaysAs, str):
             column["generatedAs"] = generatedAlwaysAs
         elif generatedAlwaysAs is not None:
@@ -221,7 +222,7 @@ class DefinitionBuilder:
         if not isinstance(cols, (StructType, list, tuple)) or not all(
             isinstance(column, StructField) for column in cols
         ):
-            raise wrong_type("cols", cols, "it is a StructType or a list of StructField")
+            raise wrong_type("cols", cols, "it must be StructType or a list of StructField")
         self._columns += [{"name": column.name, "field": column.json()} for column in cols]
         return self
 
@@ -335,12 +336,18 @@ def _type(data_type: object) -> dict[str, str]:
 
     if isinstance(data_type, DataType):
         return {"typeJson": data_type.json()}
+    if not isinstance(data_type, str):
+        raise wrong_type("dataType", data_type, "it must be str or DataType")
     return {"typeSql": _text("dataType", data_type)}
 
 
 def _identity(argument: str, generator: object, allows_explicit_insert: bool) -> dict[str, Any]:
     if not isinstance(generator, IdentityGenerator):
-        raise wrong_type(argument, generator, "it is SQL or an IdentityGenerator")
+        sql = "" if allows_explicit_insert else "str or "
+        raise wrong_type(argument, generator, f"it must be {sql}IdentityGenerator")
+    if generator.step == 0:
+        reason = "column identity generation requires step to be non-zero"
+        raise wrong(argument, generator, reason)
     return {
         "start": generator.start,
         "step": generator.step,
@@ -349,13 +356,13 @@ def _identity(argument: str, generator: object, allows_explicit_insert: bool) ->
 
 
 def _names(argument: str, given: Sequence[str | Iterable[str]]) -> list[str]:
-    names = list(given[0]) if len(given) == 1 and not isinstance(given[0], str) else list(given)
-    return [_text(argument, name) for name in names]
+    is_list = len(given) == 1 and isinstance(given[0], Iterable) and not isinstance(given[0], str)
+    return [_text(argument, name) for name in (given[0] if is_list else given)]
 
 
 def _text(argument: str, value: object, *, may_be_empty: bool = False) -> str:
     if not isinstance(value, str):
-        raise wrong_type(argument, value, "it is a string")
+        raise wrong_type(argument, value, "it must be str")
     if not (value or may_be_empty):
-        raise wrong(argument, value, "it is a string that is not empty")
+        raise wrong(argument, value, "it must be str that is not empty")
     return value

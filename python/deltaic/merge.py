@@ -52,7 +52,7 @@ class DeltaMergeBuilder:
         from pyspark.sql import DataFrame
 
         if not isinstance(source, DataFrame):
-            raise wrong_type("source", source, "it is a DataFrame")
+            raise wrong_type("source", source, "its type must be DataFrame")
         self._target = target
         self._source = source
         self._condition = condition
@@ -307,11 +307,11 @@ class DeltaMergeBuilder:
         [Row(num_inserted_rows=0)]
         """
         if not isinstance(appId, str):
-            raise wrong_type("appId", appId, "it is a string")
+            raise wrong_type("appId", appId, "it needs to be a string")
         if not appId:
             raise wrong("appId", appId, "it is not empty")
         if not isinstance(version, int) or isinstance(version, bool):
-            raise wrong_type("version", version, "it is a whole number")
+            raise wrong_type("version", version, "it needs to be an integer")
         if not 0 <= version < 2**63:
             raise wrong("version", version, "it is a number from 0 to 2**63 - 1")
         return self._copy(transaction=(appId, version))

@@ -5,9 +5,10 @@ In the examples, `path` is a table of one file with the ids 0 to 9.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deltaic.arguments import require_string, wrong
+from deltaic.arguments import require_boolean, require_string, wrong, wrong_type
 from deltaic.table_definition import TableDefinition
 
 if TYPE_CHECKING:
@@ -97,11 +98,10 @@ class DeltaOptimizeBuilder:
         >>> metrics.select("totalConsideredFiles", "totalFilesSkipped").collect()
         [Row(totalConsideredFiles=1, totalFilesSkipped=1)]
         """
-        if not isinstance(full, bool):
-            raise wrong("full", full, "it is True or False")
+        require_boolean("full", full)
         return self._api.optimize(self._path, self._predicate, is_full=full)
 
-    def executeZOrderBy(self, *cols: str) -> DataFrame:
+    def executeZOrderBy(self, *cols: str | Sequence[str]) -> DataFrame:
         """Write the rows of each partition in the order of a curve through the values of columns.
 
         Rows with similar values of all of the columns come into the same files, so that queries
@@ -110,8 +110,8 @@ class DeltaOptimizeBuilder:
         Parameters
         ----------
         cols
-            The names of the columns: neither partition columns nor columns without statistics. A
-            nested field is named by its path, as in ``"address.city"``.
+            The names of the columns, or one list of them: neither partition columns nor columns
+            without statistics. A nested field is named by its path, as in ``"address.city"``.
 
         Returns
         -------
@@ -130,11 +130,16 @@ class DeltaOptimizeBuilder:
         >>> result.select("metrics.zOrderStats.strategyName").first()[0]
         'all'
         """
-        if not cols:
-            raise wrong("cols", cols, "it names at least one column")
-        for name in cols:
+        names = cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols
+        if not names:
+            raise wrong("cols", names, "it names at least one column")
+        columns = []
+        for name in names:
+            if not isinstance(name, str):
+                raise wrong_type("cols", name, "it must be str")
             require_string("cols", name)
-        return self._api.optimize(self._path, self._predicate, z_order_by=cols)
+            columns.append(name)
+        return self._api.optimize(self._path, self._predicate, z_order_by=columns)
 
 
 class TableRewrites(TableDefinition):

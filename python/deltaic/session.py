@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deltaic.arguments import wrong_type
 from deltaic.exceptions import error
 from deltaic.resources import load_json
 
@@ -19,6 +21,7 @@ CATALOG = "io.deltaic.spark.DeltaicCatalog"
 _EXTENSIONS_KEY = "spark.sql.extensions"
 _CATALOG_KEY = "spark.sql.catalog.spark_catalog"
 _JARS_KEY = "spark.jars"
+_PACKAGES_KEY = "spark.jars.packages"
 
 
 def configure_spark(builder: SparkSession.Builder) -> SparkSession.Builder:
@@ -64,6 +67,55 @@ def configure_spark(builder: SparkSession.Builder) -> SparkSession.Builder:
     builder.config(_JARS_KEY, _with_item(options.get(_JARS_KEY), str(jar_path())))
     _register_on_creation(builder)
     return builder
+
+
+def configure_spark_with_delta_pip(
+    spark_session_builder: SparkSession.Builder, extra_packages: Sequence[str] | None = None
+) -> SparkSession.Builder:
+    """Do what `configure_spark` does, under the name that delta-spark has for it.
+
+    The jar is in the package and is not downloaded.
+
+    Parameters
+    ----------
+    spark_session_builder
+        The builder of the session. It is changed in place.
+    extra_packages
+        Maven coordinates of other packages that Spark downloads, which are added to
+        ``spark.jars.packages``.
+
+    Returns
+    -------
+    SparkSession.Builder
+        The same builder.
+
+    Raises
+    ------
+    ArgumentTypeError
+        If it is no builder of a SparkSession.
+    TableStateError, InvalidArgumentError
+        As for `configure_spark`.
+
+    Examples
+    --------
+    >>> from pyspark.sql import SparkSession
+    >>> packages = ["org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"]
+    >>> builder = configure_spark_with_delta_pip(
+    ...     SparkSession.builder, extra_packages=packages
+    ... )  # doctest: +SKIP
+    """
+    from pyspark.sql import SparkSession
+
+    if not isinstance(spark_session_builder, SparkSession.Builder):
+        raise wrong_type(
+            "spark_session_builder",
+            spark_session_builder,
+            "it must be called with a SparkSession builder as the argument",
+        )
+    for package in extra_packages or ():
+        packages = _with_item(spark_session_builder._options.get(_PACKAGES_KEY), package)
+        spark_session_builder.config(_PACKAGES_KEY, packages)
+    return configure_spark(spark_session_builder)
 
 
 def require_tested_spark(version: str) -> None:

@@ -117,7 +117,7 @@ class TableClones(TableDefinition):
         >>> table.cloneAtVersion(0, path + "-clone").toDF().count()
         10
         """
-        require_whole_number("version", version, "it is a whole number from 0 on", minimum=0)
+        require_whole_number("version", version, "it needs to be an integer from 0 on", minimum=0)
         return self._clone(
             "DeltaTable.cloneAtVersion",
             target,

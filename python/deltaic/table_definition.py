@@ -117,7 +117,7 @@ class TableDefinition:
         versions = {"readerVersion": readerVersion, "writerVersion": writerVersion}
         for name, version in versions.items():
             if not isinstance(version, int) or isinstance(version, bool):
-                raise wrong_type(name, version, "it is a whole number")
+                raise wrong_type(name, version, "it needs to be an integer")
         self._upgrade(UpgradeProtocol(self._path, readerVersion, writerVersion))
 
     def addFeatureSupport(self, featureName: str) -> None:

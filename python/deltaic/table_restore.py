@@ -61,7 +61,7 @@ class TableRestore(TableDefinition):
         >>> table.toDF().count()
         10
         """
-        require_whole_number("version", version, "it is a whole number from 0 on", minimum=0)
+        require_whole_number("version", version, "it needs to be an integer from 0 on", minimum=0)
         return self._restore("DeltaTable.restoreToVersion", version=str(version))
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:

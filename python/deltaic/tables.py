@@ -26,6 +26,7 @@ from deltaic.spark.dataframe_columns import DataFrameColumns
 from deltaic.table_clone import TableClones
 from deltaic.table_conversion import TableConversion
 from deltaic.table_definition import session_api
+from deltaic.table_display import TableDisplay
 from deltaic.table_maintenance import TableMaintenance
 from deltaic.table_restore import TableRestore
 
@@ -43,7 +44,9 @@ __all__ = [
 ]
 
 
-class DeltaTable(TableMaintenance, TableRewrites, TableRestore, TableClones, TableConversion):
+class DeltaTable(
+    TableMaintenance, TableRewrites, TableRestore, TableClones, TableConversion, TableDisplay
+):
     """A Delta table. `forPath` and `forName` return one.
 
     Names and signatures are those of delta-spark.
@@ -360,7 +363,7 @@ class DeltaTable(TableMaintenance, TableRewrites, TableRestore, TableClones, Tab
         [Row(version=0, operation='WRITE')]
         """
         if limit is not None:
-            require_whole_number("limit", limit, "it is a whole number above zero", minimum=1)
+            require_whole_number("limit", limit, "it needs to be an integer above zero", minimum=1)
         from deltaic.spark.dataframes import to_dataframe
 
         tables = self._api("DeltaTable.history").tables

@@ -47,6 +47,7 @@ FOLDERS = {
     "python/deltaic/protocol": ("catalog", "write"),
     "python/deltaic/spark": ("commit", "session"),
     "python/deltaic": ("catalog", "rowlevel"),
+    "python/as-delta": ("catalog",),
 }
 
 _BY_LENGTH = sorted(FOLDERS, key=len, reverse=True)
