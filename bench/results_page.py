@@ -31,7 +31,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "large-commit",
         "checkpoint",
     ),
-    "Maintenance": ("optimize", "restore", "vacuum-full", "vacuum-lite"),
+    "Maintenance": ("optimize", "drop-vectors", "restore", "vacuum-full", "vacuum-lite"),
     "Existing files": ("convert", "shallow-clone", "deep-clone"),
     "Writes and scans": ("write", "scan"),
     "DELETE, UPDATE and MERGE": ("delete", "update", "merge", "refresh", "scan-after-merges"),

@@ -15,7 +15,7 @@ from bench.scenarios.merge import MergeUpsert
 from bench.scenarios.new_table import NewTable
 from bench.scenarios.one_row_changes import OneRowDeletes, OneRowUpdates
 from bench.scenarios.open_files import OpenFiles
-from bench.scenarios.optimize import Optimize
+from bench.scenarios.optimize import DropVectors, Optimize
 from bench.scenarios.refresh import Refresh
 from bench.scenarios.restore import Restore
 from bench.scenarios.scan import Scan
@@ -39,6 +39,7 @@ ALL: tuple[type[Scenario], ...] = (
     ShallowClone,
     DeepClone,
     Optimize,
+    DropVectors,
     VacuumFull,
     VacuumLite,
     Appends,

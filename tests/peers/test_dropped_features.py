@@ -241,6 +241,7 @@ def test_protection_that_delta_spark_left_is_dropped_with_the_history(
     )
     spark.sql(f"ALTER TABLE {name} DROP FEATURE checkpointProtection TRUNCATE HISTORY")
     assert log.versions(table)[0] >= dropped
+    assert len(DeltaTable(table).to_pyarrow_table()) == len(before)
     assert delta_spark.run(READ_AND_WRITE, path=table)["rows"] == before
 
 
