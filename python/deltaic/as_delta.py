@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from deltaic.exceptions import error
@@ -83,6 +84,7 @@ def _module(name: str) -> ModuleType:
     module = ModuleType(name, f"The names of {source}, under those of delta-spark.")
     module.__dict__.update({each: getattr(ours, each) for each in names})
     module.__dict__.update(__all__=list(names), _is_deltaic=True)
+    module.__spec__ = ModuleSpec(name, loader=None, is_package=name == "delta")
     if name == "delta":
         module.__path__ = []
     return module

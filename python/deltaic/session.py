@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING
 
 from deltaic.arguments import wrong_type
@@ -112,6 +113,8 @@ def configure_spark_with_delta_pip(
             spark_session_builder,
             "it must be called with a SparkSession builder as the argument",
         )
+    if not isinstance(extra_packages, list | tuple | NoneType):
+        raise wrong_type("extra_packages", extra_packages, "it must be a list of strings")
     for package in extra_packages or ():
         packages = _with_item(spark_session_builder._options.get(_PACKAGES_KEY), package)
         spark_session_builder.config(_PACKAGES_KEY, packages)

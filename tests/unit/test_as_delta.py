@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import subprocess
 import sys
@@ -70,6 +71,8 @@ from delta import *
 from delta.exceptions import ConcurrentAppendException
 assert delta.tables is tables and delta.DeltaTable is tables.DeltaTable is DeltaTable
 """
+    for module in MODULES:
+        assert importlib.util.find_spec(module) is not None
     names: dict[str, object] = {}
     exec(code, names)
     assert names["DeltaTable"] is deltaic.DeltaTable

@@ -72,3 +72,35 @@ def test_our_commits_are_checked_beside_those_of_others(folder: Path) -> None:
     write_commit(path, 3, *action("Deltaic/1", "again"))
     with pytest.raises(AssertionError, match="version 3: again is added, but is in the table"):
         require_valid_logs(folder)
+
+
+def moves(removed: list[str], added: list[str], *, ours: str | None = None) -> list[dict[str, Any]]:
+    """Return a commit that moves rows, and, with `ours`, changes those of a file."""
+    entry: dict[str, Any] = {"partitionValues": {}, "size": 1, "modificationTime": 1}
+    entry |= {"stats": json.dumps({"numRecords": 1}), "dataChange": False}
+    removes = [{"remove": {"path": path, "dataChange": path == ours}} for path in removed]
+    return [
+        {"commitInfo": {"engineInfo": "Deltaic/1"}},
+        *removes,
+        *({"add": {**entry, "path": path}} for path in added),
+    ]
+
+
+@pytest.mark.parametrize("reverts", [True, False])
+def test_only_a_commit_that_reverts_compactions_removes_a_file_that_is_gone(
+    folder: Path, reverts: bool
+) -> None:
+    """The file `x` of the first compaction was compacted to `y`."""
+    path = table(folder, "id")
+    name = "a.parquet"
+    for other in ("x", "y", "z"):
+        (path / other).write_bytes((path / name).read_bytes())
+    write_commit(path, 1, *moves([name], ["x"]))
+    write_commit(path, 2, *moves(["x"], ["y"]))
+    removed = [name, "x", "y"] if reverts else ["x", "y"]
+    write_commit(path, 3, *moves(removed, ["z"], ours=name))
+    if reverts:
+        require_valid_logs(folder)
+    else:
+        with pytest.raises(AssertionError, match="x is removed, but is not in the table"):
+            require_valid_logs(folder)

@@ -48,12 +48,17 @@ def file_problems(
     """Check that removed files are in the table, and that added files are not.
 
     A commit that reverts a compaction removes files whose rows it changes once more: the
-    compaction has only moved their rows. Tombstones of the files of deletion vectors, which were
-    never added, keep them while older versions need them.
+    compaction has only moved their rows. If it reverts several, one after the other, it also
+    removes the files between them once more, by which others find out. Tombstones of the files of
+    deletion vectors, which were never added, keep them while older versions need them.
     """
     rule = "Protocol § Add File and Remove File"
     of_vectors = any(
         name == "commitInfo" and body.get("operation") == _VECTOR_TOMBSTONES
+        for name, body in actions
+    )
+    reverts = any(
+        name == "remove" and body.get("dataChange") and logical_file(body) in table.moved
         for name, body in actions
     )
     for name, body in actions:
@@ -62,7 +67,7 @@ def file_problems(
         if of_vectors and not body.get("dataChange"):
             continue
         file = logical_file(body)
-        was_moved = file in table.moved and body.get("dataChange")
+        was_moved = file in table.moved and reverts
         if table.files.pop(file, None) is None and not was_moved:
             yield rule, f"{body['path']} is removed, but is not in the table"
         (table.moved.discard if body.get("dataChange") else table.moved.add)(file)

@@ -128,7 +128,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
     "isBlindAppend" -> request.isBlindAppend,
     "readsWholeTable" -> readSet.wholeTable,
     "engineMetrics" -> request.engineMetrics,
-    "files" -> effective.summary,
+    "files" -> changes.summary,
     "identity" -> request.identity.json
   )
 
@@ -142,7 +142,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
    * @param firstRowId the first free row ID, if the table has row tracking; else negative
    */
   def tryCommit(version: Long, nonFileLines: String, firstRowId: Long): String = {
-    val changes = effective
+    val changes = this.changes
     val adds =
       if (firstRowId < 0) changes.adds
       else CommitFiles.withRowIds(
@@ -389,7 +389,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
   /** Rebases the deletions onto the files as winning commits up to this version left them. */
   def rebaseDeletionVectors(version: Long): String = {
     rebaseOnto(version)
-    effective.summary.toString
+    changes.summary.toString
   }
 
   private def rebaseOnto(version: Long): Unit = {
@@ -439,12 +439,6 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 
   /** The files of the commit, as rebased onto the winning commits so far. */
   private[spark] def changes: CommitFiles = synchronized(current)
-
-  /** The changes without the removal of files that are not in the table any more. They are retained for checks of conflicts. */
-  private def effective: CommitFiles = {
-    val now = changes
-    now.copy(removes = now.removes.filterNot(remove => reverted.isGone(remove.path)))
-  }
 
   /** The canonical paths of the changes, before and after they followed relocated rows. */
   private lazy val originalPaths: Set[String] = rebase.paths(request.changes)

@@ -52,15 +52,9 @@ private[spark] final class RevertedCompactions(
 
   /** Forgets the parts that a winning commit has reverted, too: for those, there is nothing left to do. */
   def revertedBy(adds: Seq[AddFile], removes: Seq[RemoveFile]): AlreadyReverted = synchronized {
+    val gone = paths(removes.filterNot(_.dataChange).map(_.path))
     val again = paths(adds.filterNot(_.dataChange).map(_.path))
-    // The newest part is first: its inputs may be the outputs of an older one, and were gone before.
-    val (done, _) = parts.foldRight(
-      (Vector.empty[Paths], paths(removes.filterNot(_.dataChange).map(_.path)))
-    ) { case (part, (done, gone)) =>
-      if (part.outputs.forall(gone) && part.inputs.exists(again))
-        (done :+ part, gone ++ (part.inputs -- again))
-      else (done, gone)
-    }
+    val done = parts.filter(part => part.outputs.forall(gone) && part.inputs.exists(again)).toVector
     parts --= done
     AlreadyReverted(
       outputs = done.flatMap(_.outputs).toSet,
@@ -71,11 +65,6 @@ private[spark] final class RevertedCompactions(
 
   /** Whether a file is removed since a compaction that added it is reverted. */
   def isOutput(path: String): Boolean = synchronized(parts.exists(_.outputs(canonical(path))))
-
-  /** Whether a file that a reverted compaction added was removed by a later one, which is reverted, too. */
-  def isGone(path: String): Boolean = isOutput(path) && synchronized {
-    parts.exists(_.inputs(canonical(path)))
-  }
 
   /** Whether a file is added again, unchanged, since a compaction that removed it is reverted. */
   def isAddedAgain(path: String): Boolean = synchronized {

@@ -103,8 +103,11 @@ private[spark] final case class CloneTable(
         else
           try create(spark, identifier)
           catch {
-            // By another statement, in the same moment.
-            case e: DeltaicThrowable if ifNotExists && e.condition == CreatedConcurrently => Nil
+            // Another statement has created the table since.
+            case e: DeltaicThrowable
+                if ifNotExists && e.condition == CreatedConcurrently &&
+                catalog.tableExists(identifier) =>
+              Nil
           }
       case (other, identifier) =>
         throw DeltaicException(

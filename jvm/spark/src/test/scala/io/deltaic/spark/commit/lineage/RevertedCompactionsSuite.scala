@@ -44,40 +44,4 @@ class RevertedCompactionsSuite extends munit.FunSuite {
     assertEquals(done, RevertedCompactions.AlreadyReverted(Set("x"), Set("b"), Set("a")))
     assert(!taken.isOutput("x"))
   }
-
-  test("a compacted file that was compacted again is not removed for a second time") {
-    val again = LoggedFile("y", 30, dataChange = false)
-      .copy(tags = Map(Lineage(0, 0, Seq(20, 10)).tag))
-    val taken = commit()
-    val (outputs, inputs) =
-      taken.revert(removed(a), Seq(compacted), removed(a, b), 9, 5).get
-    assertEquals(inputs.map(_.path), Seq("b"))
-    assert(!taken.isGone("x"))
-    val ours = removed(a) ++ outputs
-    val (newer, others) = taken.revert(ours, Seq(again), removed(compacted, c), 9, 6).get
-    assertEquals((newer.map(_.path), others.map(_.path)), (Seq("y"), Seq("c")))
-    assertEquals(Seq("a", "./x", "y").filter(taken.isGone), Seq("./x"))
-
-    // Another commit that started from the older version, and does not change the same rows.
-    assertEquals(
-      taken.revertedBy(Seq(a, c), removed(again)),
-      RevertedCompactions.AlreadyReverted(Set("x", "y"), Set("b", "c"), Set("a", "c"))
-    )
-    assert(!taken.isOutput("x") && !taken.isOutput("y"))
-  }
-
-  test("a compacted file that is in the table again is removed") {
-    val again = LoggedFile("y", 30, dataChange = false)
-      .copy(tags = Map(Lineage(0, 0, Seq(20, 10)).tag))
-    val taken = commit()
-    val (outputs, _) = taken.revert(removed(a), Seq(compacted), removed(a, b), 9, 5).get
-    taken.revert(removed(a) ++ outputs, Seq(again), removed(compacted, c), 9, 6)
-
-    // Another commit that started from the version between the two compactions, and changes c.
-    assertEquals(
-      taken.revertedBy(Seq(compacted), removed(again)),
-      RevertedCompactions.AlreadyReverted(Set("y"), Set("c"), Set("x"))
-    )
-    assert(taken.isOutput("x") && !taken.isGone("x"))
-  }
 }
