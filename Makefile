@@ -36,7 +36,7 @@ AS_DELTA_WHEEL := dist/deltaic_as_delta-$(VERSION)-py3-none-any.whl
 JVM_SOURCES := $(shell find jvm -type f -path '*/src/main/*')
 PYTHON_SOURCES := $(shell find python/deltaic -type f \( -name '*.py' -o -name '*.json' -o -name py.typed \))
 BUILD_FILES := build.sbt $(wildcard project/*.sbt project/*.scala) project/build.properties
-PYTHON_CODE := python/deltaic python/as-delta $(wildcard tests bench examples)
+PYTHON_CODE := python/deltaic python/as-delta/delta $(wildcard tests bench examples)
 
 MVN := mvn -q -B -ntp
 MVN_DEPENDENCY := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
