@@ -368,16 +368,18 @@ $(OTHER_SPARK_STAMP): requirements-spark.lock python/pyproject.toml python/delta
 
 # Programs of others that read and write tables through Spark, in an environment of their own.
 $(CLIENTS_STAMP): requirements-clients.lock
-	@rm -rf $(CLIENTS)
-	python="$$(project/find-python)" && "$$python" -m venv $(CLIENTS)/venv
-	$(CLIENTS)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-clients.lock
-	@touch $@
+	$(make_environment)
 
 $(TOOLS_STAMP): requirements-tools.lock
-	@rm -rf $(TOOLS)
-	python="$$(project/find-python)" && "$$python" -m venv $(TOOLS)/venv
-	$(TOOLS)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-tools.lock
-	@touch $@
+	$(make_environment)
+
+# In the folder of the stamp, with the packages of the lock file.
+define make_environment
+@rm -rf $(@D)
+python="$$(project/find-python)" && "$$python" -m venv $(@D)/venv
+$(@D)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
+@touch $@
+endef
 
 # The text of the TPC-DS and TPC-H queries, from the jar of Spark's tests.
 $(TPC_STAMP): project/tpc.pom.xml | $(PEERS_STAMP)
