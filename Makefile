@@ -28,6 +28,7 @@ TPC_STAMP := .tools/tpc/.fetched
 TPC_DATA_STAMP := .tools/tpc-data/.installed
 JAR_NAME := deltaic-spark_2.13-$(VERSION).jar
 JAR := build/jars/$(JAR_NAME)
+API_JAR_NAME := deltaic-delta-api_2.13-$(VERSION).jar
 PACKAGE_JAR := python/deltaic/jars/$(JAR_NAME)
 CLASS_ARCHIVE := build/spark-classes.jsa
 WHEEL := dist/deltaic-$(VERSION)-py3-none-any.whl
@@ -150,11 +151,11 @@ quick-others: $(SBT_LAUNCHER)
 	  else echo "No Scala package has changed."; fi
 
 .PHONY: check-jvm
-check-jvm: $(SBT_LAUNCHER)
+check-jvm: $(SBT_LAUNCHER) $(VENV_STAMP)
 	$(call sbt,$(JVM_STYLE); test)
 
 .PHONY: test-jvm
-test-jvm: $(SBT_LAUNCHER) ## Run the Scala tests
+test-jvm: $(SBT_LAUNCHER) $(VENV_STAMP) ## Run the Scala tests
 	$(call sbt,test)
 
 .PHONY: test-python
@@ -162,7 +163,8 @@ test-python: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Run the Pytho
 	@$(MAKE) --no-print-directory -j2 -k --output-sync=target AT_ONCE=1 $(PYTHON_PARTS)
 
 # Tests whose Sparks are processes of their own: they run where there is a core to spare.
-APART = tests/spark/session/test_readme.py tests/spark/commit/test_committer_process.py
+APART = tests/spark/session/test_readme.py tests/spark/commit/test_committer_process.py \
+  tests/spark/commit/test_scala_programs.py
 
 # Parts in sessions of their own, the longest first, so that two at a time keep both cores busy to the end.
 SPARK_FOLDERS = $(notdir $(patsubst %/,%,$(wildcard tests/spark/*/)))
@@ -284,7 +286,7 @@ docs: protocol-page build $(SBT_LAUNCHER) ## Rewrite docs/protocol.md, and build
 	rm -rf build/docs
 	$(call sbt,doc)
 	mkdir -p build/docs/jvm
-	for module in core spark; do cp -r jvm/$$module/target/scala-2.13/api build/docs/jvm/$$module; done
+	for module in core spark delta-api; do cp -r jvm/$$module/target/scala-2.13/api build/docs/jvm/$$module; done
 	$(PY) -m pdoc --docformat numpy --output-directory build/docs/python deltaic
 	@echo "Open build/docs/python/index.html or build/docs/jvm/spark/index.html"
 
@@ -402,12 +404,14 @@ require_mvn = command -v mvn > /dev/null || { \
   exit 1; } >&2
 
 $(JAR): $(JVM_SOURCES) $(PYTHON_SOURCES) $(BUILD_FILES) | $(SBT_LAUNCHER)
-	$(call sbt,spark/assembly)
+	$(call sbt,spark/assembly; deltaApi/package)
 	@touch $@
 
+# Both jars: that of the API for Scala and Java lies beside the other.
 $(PACKAGE_JAR): $(JAR) project/store-jar
 	@rm -rf $(@D) && mkdir -p $(@D)
-	"$$(project/find-python)" project/store-jar $< $@
+	for jar in $(API_JAR_NAME) $(JAR_NAME); do \
+	  "$$(project/find-python)" project/store-jar $(<D)/$$jar $(@D)/$$jar; done
 
 # Half of what it takes to start Spark, which the tests do some forty times.
 $(CLASS_ARCHIVE): $(VENV_STAMP) | $(PACKAGE_JAR) $(EDITABLE_STAMP)

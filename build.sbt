@@ -104,7 +104,33 @@ lazy val spark = project
     }
   )
 
+/** The API of delta-spark for Scala and Java, under its names. */
+lazy val deltaApi = project
+  .in(file("jvm/delta-api"))
+  .dependsOn(spark % "compile->compile;test->test")
+  .settings(shared)
+  .configs(Dependencies.DeltaSpark)
+  .settings(
+    name := "deltaic-delta-api",
+    libraryDependencies ++= Dependencies.sparkSql ++ Dependencies.core ++ Dependencies.test,
+    libraryDependencies ++= Dependencies.deltaSpark,
+    ivyConfigurations += Dependencies.DeltaSpark,
+    Test / javaOptions += {
+      val jars = update.value.select(configurationFilter(Dependencies.DeltaSpark.name))
+      jars.mkString("-Ddeltaic.test.deltaSpark=", java.io.File.pathSeparator, "")
+    },
+    Compile / packageBin / artifactPath :=
+      (LocalRootProject / baseDirectory).value / "build" / "jars" /
+        s"deltaic-delta-api_2.13-${version.value}.jar",
+    // The examples of the guide, in both languages.
+    Test / unmanagedSourceDirectories ++= Seq("scala", "java").map { language =>
+      (LocalRootProject / baseDirectory).value / "examples" / language
+    },
+    Test / envVars += "PYSPARK_PYTHON" ->
+      ((LocalRootProject / baseDirectory).value / ".venv" / "bin" / "python").getPath
+  )
+
 lazy val root = project
   .in(file("."))
-  .aggregate(core, spark)
+  .aggregate(core, spark, deltaApi)
   .settings(name := "deltaic", publish / skip := true)

@@ -30,6 +30,13 @@ object Dependencies {
     "org.antlr" % "antlr4-runtime" % antlr % Provided
   )
 
+  /** The class path of delta-spark, which no code of ours is compiled with: a test compares our API with it. */
+  val DeltaSpark: Configuration = Configuration.of("DeltaSpark", "delta-spark").hide
+
+  val deltaSpark: Seq[ModuleID] = Seq("delta-spark_4.2_2.13", "delta-storage").map { name =>
+    ("io.delta" % name % "4.4.0" % DeltaSpark).intransitive()
+  }
+
   val test: Seq[ModuleID] = Seq(
     "org.scalameta" %% "munit" % "1.1.1" % Test,
     "org.scalameta" %% "munit-scalacheck" % "1.1.0" % Test,

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 EXTENSION = "io.deltaic.spark.DeltaicExtension"
 CATALOG = "io.deltaic.spark.DeltaicCatalog"
 
+_DELTA_SPARK_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+_DELTA_SPARK_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+
 _EXTENSIONS_KEY = "spark.sql.extensions"
 _CATALOG_KEY = "spark.sql.catalog.spark_catalog"
 _JARS_KEY = "spark.jars"
@@ -75,7 +78,8 @@ def configure_spark_with_delta_pip(
 ) -> SparkSession.Builder:
     """Do what `configure_spark` does, under the name that delta-spark has for it.
 
-    The jar is in the package and is not downloaded.
+    The jar is in the package and is not downloaded. Where the builder names the extension and the
+    catalog of delta-spark, it gets those of Deltaic.
 
     Parameters
     ----------
@@ -115,9 +119,16 @@ def configure_spark_with_delta_pip(
         )
     if not isinstance(extra_packages, list | tuple | NoneType):
         raise wrong_type("extra_packages", extra_packages, "it must be a list of strings")
+    options = spark_session_builder._options
     for package in extra_packages or ():
-        packages = _with_item(spark_session_builder._options.get(_PACKAGES_KEY), package)
+        packages = _with_item(options.get(_PACKAGES_KEY), package)
         spark_session_builder.config(_PACKAGES_KEY, packages)
+    if options.get(_CATALOG_KEY) == _DELTA_SPARK_CATALOG:
+        spark_session_builder.config(_CATALOG_KEY, CATALOG)
+    others = [
+        item for item in _items(options.get(_EXTENSIONS_KEY)) if item != _DELTA_SPARK_EXTENSION
+    ]
+    spark_session_builder.config(_EXTENSIONS_KEY, ",".join(others))
     return configure_spark(spark_session_builder)
 
 
@@ -153,9 +164,23 @@ def jar_path() -> Path:
     TableStateError
         If there is not exactly one.
     """
-    named = os.environ.get("DELTAIC_JAR")
+    return _jar("deltaic-spark_*.jar", os.environ.get("DELTAIC_JAR"))
+
+
+def delta_api_jar_path() -> Path:
+    """Return the jar with delta-spark's API for Scala and Java, which `jar_path` does without.
+
+    Raises
+    ------
+    TableStateError
+        If the package does not have exactly one.
+    """
+    return _jar("deltaic-delta-api_*.jar")
+
+
+def _jar(pattern: str, named: str | None = None) -> Path:
     folder = Path(__file__).resolve().parent / "jars"
-    jars = [Path(named)] if named else sorted(folder.glob("deltaic-spark_*.jar"))
+    jars = [Path(named)] if named else sorted(folder.glob(pattern))
     if len(jars) != 1 or not jars[0].is_file():
         found = ", ".join(jar.name for jar in jars if jar.is_file()) or "none"
         raise error("DELTAIC_JAR_MISSING", folder=named or folder, found=found)
@@ -164,8 +189,13 @@ def jar_path() -> Path:
 
 def _with_item(existing: object, item: str) -> str:
     """Append to a comma-separated list, once."""
-    items = [part.strip() for part in str(existing or "").split(",") if part.strip()]
+    items = _items(existing)
     return ",".join(items if item in items else [*items, item])
+
+
+def _items(existing: object) -> list[str]:
+    """Return the items of a comma-separated list, which may be absent."""
+    return [part.strip() for part in str(existing or "").split(",") if part.strip()]
 
 
 def _register_on_creation(builder: SparkSession.Builder) -> None:

@@ -41,6 +41,7 @@ FOLDERS = {
     "jvm/core/src/main/scala/io/deltaic": ("scan", "commit"),
     "jvm/spark/src/main/antlr4": ("catalog", "changes"),
     "jvm/spark/src/main": ("session",),
+    "jvm/delta-api": ("session",),
     "python/deltaic/resources": ("catalog", "commit", "write"),
     "python/deltaic/commands": ("catalog", "clone", "convert", "restore", "write"),
     "python/deltaic/commit": ("commit",),
@@ -52,8 +53,8 @@ FOLDERS = {
 
 _BY_LENGTH = sorted(FOLDERS, key=len, reverse=True)
 _SPARK_TESTS = "tests/spark/"
-_SCALA = ("jvm/core/src/main/scala/", "jvm/spark/src/main/scala/")
-_SUITES = ("jvm/core/src/test/scala/", "jvm/spark/src/test/scala/")
+_SCALA = tuple(f"jvm/{module}/src/main/scala/" for module in ("core", "spark", "delta-api"))
+_SUITES = tuple(f"jvm/{module}/src/test/scala/" for module in ("core", "spark", "delta-api"))
 
 
 def changed_since(base: str) -> list[str]:

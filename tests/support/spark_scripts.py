@@ -57,6 +57,21 @@ def submit_options(
     return options
 
 
+def compile_scala(source: Path, jar: Path, *jars: Path) -> Path:
+    """Compile a Scala program with the compiler that Spark's own shell uses; return its jar.
+
+    Parameters
+    ----------
+    jars
+        What it uses besides Spark.
+    """
+    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
+    class_path = os.pathsep.join(map(str, [SPARK_HOME / "jars" / "*", *jars]))
+    compiler = [str(java), "-cp", class_path, "scala.tools.nsc.Main", "-usejavacp"]
+    subprocess.run([*compiler, "-d", str(jar), str(source)], check=True, timeout=300)
+    return jar
+
+
 def run(
     command: list[str], folder: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:

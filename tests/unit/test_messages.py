@@ -20,6 +20,7 @@ from deltaic.commands.alter.rename_column import RenameColumn
 from deltaic.commands.alter.replace_columns import ReplaceColumns
 from deltaic.commands.alter.sync_identity import ExtremeValue, SyncIdentity
 from deltaic.commands.alter.table_properties import AlterProperties
+from deltaic.commands.alter.upgrade_protocol import UpgradeProtocol
 from deltaic.commands.clone import CloneRequest, CloneTable
 from deltaic.commands.convert import ConvertToDelta
 from deltaic.commands.definitions.create_statement import (
@@ -77,6 +78,7 @@ ARGUMENTS: tuple[type[Message], ...] = (
     DropColumns,
     DropConstraint,
     DropFeature,
+    UpgradeProtocol,
     ExtremeValue,
     Generate,
     LikeTable,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deltaic import DeltaTable, configure_spark
+from deltaic import DeltaTable, configure_spark, configure_spark_with_delta_pip
 from deltaic.__main__ import main
 from deltaic._version import __version__
 from deltaic.exceptions import InvalidArgumentError, TableStateError
@@ -47,6 +47,18 @@ def test_builder_keeps_what_it_has(builder: Any, jar: Path) -> None:
     configure_spark(builder)
     assert builder._options["spark.sql.extensions"] == f"com.example.Other,{EXTENSION}"
     assert builder._options["spark.jars"] == f"/a.jar,/b.jar,{jar}"
+
+
+def test_names_of_delta_spark_are_replaced(builder: Any, jar: Path) -> None:
+    builder.config(
+        "spark.sql.extensions", "com.example.Other,io.delta.sql.DeltaSparkSessionExtension"
+    ).config(
+        "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+    ).config("spark.jars.packages", "com.example:first:1")
+    configure_spark_with_delta_pip(builder, extra_packages=["com.example:second:1"])
+    assert builder._options["spark.sql.extensions"] == f"com.example.Other,{EXTENSION}"
+    assert builder._options["spark.sql.catalog.spark_catalog"] == CATALOG
+    assert builder._options["spark.jars.packages"] == "com.example:first:1,com.example:second:1"
 
 
 def test_builder_may_be_configured_twice(builder: Any, jar: Path) -> None:

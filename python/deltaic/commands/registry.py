@@ -20,6 +20,7 @@ from deltaic.commands.alter.rename_column import RenameColumn, rename_column
 from deltaic.commands.alter.replace_columns import ReplaceColumns, replace_columns
 from deltaic.commands.alter.sync_identity import SyncIdentity, sync_identity
 from deltaic.commands.alter.table_properties import AlterProperties, alter_properties
+from deltaic.commands.alter.upgrade_protocol import UpgradeProtocol, upgrade_protocol
 from deltaic.commands.clone import CloneTable, clone_table
 from deltaic.commands.convert import ConvertToDelta, convert_to_delta
 from deltaic.commands.definitions.create_statement import CreateTable
@@ -141,5 +142,6 @@ _COMMANDS: Mapping[str, _Command] = {
     "replaceColumns": _commits(ReplaceColumns, replace_columns),
     "restore": _restore,
     "syncIdentity": _commits(SyncIdentity, sync_identity),
+    "upgradeProtocol": _commits(UpgradeProtocol, upgrade_protocol),
     "vacuum": _vacuum,
 }

@@ -15,7 +15,13 @@ import pyspark
 import pytest
 
 from tests.support import log
-from tests.support.spark_scripts import SPARK_HOME, run, submit_options, user_environment
+from tests.support.spark_scripts import (
+    SPARK_HOME,
+    compile_scala,
+    run,
+    submit_options,
+    user_environment,
+)
 
 PROGRAM = Path(__file__).parent / "programs" / "StatementLoop.scala"
 NO_PYTHON = "DELTAIC_PYTHON_UNAVAILABLE"
@@ -112,13 +118,8 @@ class StatementLoop:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Scala program, compiled by the compiler that Spark's own shell uses."""
-    jar = tmp_path_factory.mktemp("program") / "program.jar"
-    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
-    jars = str(SPARK_HOME / "jars" / "*")
-    compiler = [str(java), "-cp", jars, "scala.tools.nsc.Main", "-usejavacp"]
-    subprocess.run([*compiler, "-d", str(jar), str(PROGRAM)], check=True, timeout=300)
-    return jar
+    """The Scala program, compiled."""
+    return compile_scala(PROGRAM, tmp_path_factory.mktemp("program") / "program.jar")
 
 
 @pytest.fixture

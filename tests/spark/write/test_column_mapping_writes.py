@@ -128,7 +128,7 @@ def test_table_without_mapping_is_upgraded_in_place(spark: SparkSession, table: 
 
 
 @pytest.mark.protocol("writer-icebergcompatv1-1")
-@pytest.mark.parametrize(("before", "after"), [("name", "id"), ("name", "none"), ("none", "id")])
+@pytest.mark.parametrize(("before", "after"), [("name", "id"), ("none", "id")])
 def test_mode_that_would_leave_files_unreadable_is_refused(
     spark: SparkSession, table: str, before: str, after: str
 ) -> None:

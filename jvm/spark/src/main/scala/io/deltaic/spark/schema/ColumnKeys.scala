@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.util.INTERNAL_METADATA_KEYS
 import org.apache.spark.sql.types._
 
 /** The metadata keys of a table's columns, except those of column mapping and type changes. */
-private[spark] object ColumnKeys {
+object ColumnKeys {
 
   /** Protocol § Default Columns; the second is the value of rows written before the column was added. */
   val CurrentDefault = "CURRENT_DEFAULT"

@@ -17,7 +17,7 @@ import io.deltaic.spark.catalog.{DeltaicTable, TableVersion}
 import io.deltaic.spark.commit.Message
 import io.deltaic.spark.schema.{IdentityColumn, TableSchema}
 
-/** An `ALTER TABLE` statement of our grammar, run as those of Spark's grammar (see [[PythonCommand]]). */
+/** A statement that alters a table and is not of Spark's grammar, run as those that are (see [[PythonCommand]]). */
 private[spark] sealed trait AlterationCommand extends UnaryRunnableCommand {
 
   /** The name of the Python command. */
@@ -56,6 +56,34 @@ private[spark] final case class DropFeatureCommand(
   ): Seq[(String, Any)] = Seq("feature" -> feature, "truncateHistory" -> truncatesHistory)
 
   override protected def withNewChildInternal(newChild: LogicalPlan): DropFeatureCommand =
+    copy(child = newChild)
+}
+
+/**
+ * `DeltaTable.upgradeTableProtocol` and `addFeatureSupport`, which have no statement of their own in SQL.
+ *
+ * @param readerVersion with `writerVersion`, the versions to upgrade to
+ * @param features to add to the protocol
+ */
+private[spark] final case class UpgradeProtocolCommand(
+    child: LogicalPlan,
+    readerVersion: Option[Int],
+    writerVersion: Option[Int],
+    features: Seq[String]
+) extends AlterationCommand {
+  override protected def command: String = "upgradeProtocol"
+
+  override protected def arguments(
+      spark: classic.SparkSession,
+      log: DeltaLog,
+      newest: => Option[Snapshot]
+  ): Seq[(String, Any)] = Seq(
+    "readerVersion" -> readerVersion,
+    "writerVersion" -> writerVersion,
+    "features" -> features
+  )
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): UpgradeProtocolCommand =
     copy(child = newChild)
 }
 

@@ -57,20 +57,37 @@ private[spark] object CloneRequest {
   def of(spark: classic.SparkSession, body: ObjectNode): CloneRequest = {
     Message.checked("CloneRequest", body)
     def text(key: String) = Option(body.get(key)).filter(_.isTextual).map(_.textValue)
-    val name = body.get("target").textValue
-    val target =
-      if (body.get("isPath").booleanValue) Seq(TableLocation.provider, name)
-      else spark.sessionState.sqlParser.parseMultipartIdentifier(name)
-    CloneRequest(
-      target,
+    of(
+      spark,
+      body.get("target").textValue,
+      body.get("isPath").booleanValue,
       body.get("isShallow").booleanValue,
-      if (body.get("replaces").booleanValue) CreateStatement.CreateOrReplace
-      else CreateStatement.Create,
-      settings = Json.strings(body.get("properties")),
-      version = text("version"),
-      timestamp = text("timestamp")
+      body.get("replaces").booleanValue,
+      Json.strings(body.get("properties")),
+      text("version"),
+      text("timestamp")
     )
   }
+
+  /** The request of a method of `DeltaTable`. */
+  def of(
+      spark: classic.SparkSession,
+      target: String,
+      isPath: Boolean,
+      isShallow: Boolean,
+      replaces: Boolean,
+      properties: Map[String, String],
+      version: Option[String],
+      timestamp: Option[String]
+  ): CloneRequest = CloneRequest(
+    if (isPath) Seq(TableLocation.provider, target)
+    else spark.sessionState.sqlParser.parseMultipartIdentifier(target),
+    isShallow,
+    if (replaces) CreateStatement.CreateOrReplace else CreateStatement.Create,
+    settings = properties,
+    version = version,
+    timestamp = timestamp
+  )
 }
 
 /**
