@@ -7,8 +7,22 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import io.deltaic.log.VersionChecksum
 import io.deltaic.protocol._
 
-/** The number and total size of the files of a table. */
-final case class TableSize(numFiles: Long, sizeBytes: Long)
+/** The number and total size of files of a table. */
+final case class TableSize(numFiles: Long, sizeBytes: Long) {
+
+  def +(other: TableSize): TableSize =
+    TableSize(numFiles + other.numFiles, sizeBytes + other.sizeBytes)
+
+  def -(other: TableSize): TableSize =
+    TableSize(numFiles - other.numFiles, sizeBytes - other.sizeBytes)
+}
+
+object TableSize {
+  val none: TableSize = TableSize(0L, 0L)
+
+  def of(files: Iterable[AddFile]): TableSize =
+    TableSize(files.size.toLong, files.iterator.map(_.sizeBytes).sum)
+}
 
 /**
  * A table at one version. It is logically immutable; counts and derived data are cached later. Thread safe.

@@ -11,6 +11,7 @@ class PackageLayersSuite
           "errors",
           "util",
           "schema",
+          "metrics",
           "skipping",
           "scan.deletionvectors",
           "scan.files",

@@ -120,6 +120,11 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 
   def summary(): String = outline.toString
 
+  @volatile private var tried = 0L
+
+  /** How often it was tried to commit a version. */
+  private[spark] def attempts: Long = tried
+
   private[spark] def outline: ObjectNode = Message.of("CommitSummary")(
     "table" -> request.log.table.toString,
     "readVersion" -> request.read.version,
@@ -142,6 +147,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
    * @param firstRowId the first free row ID, if the table has row tracking; else negative
    */
   def tryCommit(version: Long, nonFileLines: String, firstRowId: Long): String = {
+    tried += 1
     val changes = this.changes
     val adds =
       if (firstRowId < 0) changes.adds

@@ -10,6 +10,7 @@ import org.apache.spark.sql.connector.write._
 import io.deltaic.protocol.{AddCdcFile, AddFile}
 import io.deltaic.spark.commit.reads.RecordedReads
 import io.deltaic.spark.commit.{CommitFiles, OperationInfo}
+import io.deltaic.spark.metrics.CommittedWrite
 import io.deltaic.spark.scan.files.FullyDeletedFiles
 import io.deltaic.spark.util.Json
 import io.deltaic.spark.write.files.IdentityHighWaterMarks
@@ -49,6 +50,8 @@ private[spark] final class RowLevelBatchWrite(
   private var images: Seq[AddFile] = Nil
 
   @volatile private var committed = AffectedRowCounts()
+
+  def committedWrite: Option[CommittedWrite] = transaction.committed
 
   /** The rows changed by the commit. */
   def affectedRows: AffectedRowCounts = committed

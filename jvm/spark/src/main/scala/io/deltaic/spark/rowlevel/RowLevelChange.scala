@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.{Expressions, NamedReference, SortOrder}
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read.ScanBuilder
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.connector.write._
@@ -16,6 +17,7 @@ import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.ReadSet
 import io.deltaic.spark.commit.reads.{ReadRecordingWrite, RecordedReads, ScannedRows}
+import io.deltaic.spark.metrics.WriteMetrics
 import io.deltaic.spark.scan.files.{FileSplits, FullyDeletedFiles, SnapshotFiles}
 import io.deltaic.spark.scan.{ScanContext, TableScan, TableScanBuilder}
 import io.deltaic.spark.schema.{AnalyzedColumns, ScanColumns, TableSchema}
@@ -110,6 +112,11 @@ private[spark] final class RowLevelChange(
       batchWrite.isEmpty && progress.isAlreadyCommitted(snapshot)
 
     override def skip(): Unit = progress.skipped(snapshot.table)
+
+    override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.all
+
+    override def reportDriverMetrics(): Array[CustomTaskMetric] =
+      WriteMetrics.values(batch.flatMap(_.committedWrite))
 
     override def affectedRows: AffectedRowCounts = batch.fold(AffectedRowCounts())(_.affectedRows)
 

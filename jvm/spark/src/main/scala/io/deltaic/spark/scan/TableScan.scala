@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.NamedReference
 import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
 import org.apache.spark.sql.connector.read.{
   Batch,
@@ -30,6 +31,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
+import io.deltaic.spark.metrics.{ScanMetrics, SkippedFiles}
 import io.deltaic.spark.scan.deletionvectors.{DeletionVectorSource, RowProbeSource, ScanOfLiveRows}
 import io.deltaic.spark.scan.files.{
   FileSource,
@@ -125,7 +127,9 @@ private[spark] final class TableScan(
   }
 
   private def reading(some: IndexedSeq[AddFile], columns: StructType): TableScan =
-    copied(new SelectedFiles(files, some), columns, context.copy(streams = None))
+    copied(new SelectedFiles(files, some, skipped), columns, context.copy(streams = None))
+
+  private def skipped: SkippedFiles = files.skipped(selectionFilters)
 
   /** A scan of the same rows that reads the columns of all of these scans. */
   def withColumnsOf(scans: Seq[TableScan]): TableScan =
@@ -193,8 +197,17 @@ private[spark] final class TableScan(
           "file" -> selectedFiles.find(_.deletionVector.isDefined).fold("")(_.path)
         )
       )
+    filesRead = Some(files)
     FileSplits.plan(spark, this.files.table, files, fileConstants, hadoopConf)
   }
+
+  /** The files of the last execution, which runtime filters may have reduced. */
+  @volatile private var filesRead = Option.empty[IndexedSeq[AddFile]]
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = ScanMetrics.all
+
+  override def reportDriverMetrics(): Array[CustomTaskMetric] =
+    filesRead.fold(Array.empty[CustomTaskMetric])(ScanMetrics.values(_, selectedFiles, skipped))
 
   override def createReaderFactory(): PartitionReaderFactory = {
     val splits = new ParquetSplits(

@@ -13,7 +13,7 @@ import io.deltaic.spark.schema.SkippingSchema
  *
  * @param files ordinals, ascending
  * @param totalFiles the number of candidate files
- * @param filesAfterPartitions the number of files left by filters on partition values alone
+ * @param ofPartitions the files that filters on partition values alone select
  * @param unevaluated those of `files` on which a filter on partition values failed, because the log
  *   contains a value that cannot be parsed. A scan that lets Spark drop fully evaluated filters
  *   ([[FileSelection.split]]) must not read them.
@@ -21,11 +21,11 @@ import io.deltaic.spark.schema.SkippingSchema
 final case class FileSelection(
     files: Array[Int],
     totalFiles: Int,
-    filesAfterPartitions: Int,
+    ofPartitions: Array[Int],
     unevaluated: Array[Int]
 ) {
-  def skippedByPartitions: Int = totalFiles - filesAfterPartitions
-  def skippedByStats: Int = filesAfterPartitions - files.length
+  def skippedByPartitions: Int = totalFiles - ofPartitions.length
+  def skippedByStats: Int = ofPartitions.length - files.length
 }
 
 /**
@@ -57,7 +57,7 @@ object FileSelection {
     val byStats =
       retain(SkippingPredicate.of(onRows, schema), columns, byPartition.files, FailuresToGiveUp)
     val unevaluated = bySure.failed.filter(i => Arrays.binarySearch(byStats.files, i) >= 0)
-    FileSelection(byStats.files, columns.size, byPartition.files.length, unevaluated)
+    FileSelection(byStats.files, columns.size, byPartition.files, unevaluated)
   }
 
   /**

@@ -8,6 +8,7 @@ import io.deltaic.protocol.{AddCdcFile, AddFile}
 import io.deltaic.replay.Snapshot
 import io.deltaic.spark.commit.reads.{RecordedReads, ScannedRows}
 import io.deltaic.spark.commit.{CommitFiles, ReadSet}
+import io.deltaic.spark.metrics.CommittedWrite
 import io.deltaic.spark.scan.files.FileSplits.sessionZone
 import io.deltaic.spark.scan.files.SnapshotFiles
 import io.deltaic.spark.schema.TableSchema
@@ -54,6 +55,8 @@ private[spark] final class TableBatchWrite(
   private var deletions: RowDeletionActions = RowDeletionActions.none
 
   @volatile private var committed = false
+
+  def committedWrite: Option[CommittedWrite] = transaction.committed
 
   /** Whether it is a version of the table; false for a write that was skipped as already applied. */
   def isCommitted: Boolean = committed

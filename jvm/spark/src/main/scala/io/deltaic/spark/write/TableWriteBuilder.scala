@@ -9,6 +9,7 @@ import org.apache.spark.sql.connector.catalog.SupportsWrite
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.expressions.{Expressions, SortDirection, SortOrder}
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.streaming.{StreamingDataWriterFactory, StreamingWrite}
 import org.apache.spark.sql.deltaic.SchemaInternals
@@ -17,6 +18,7 @@ import org.apache.spark.sql.types._
 import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.replay.{DeltaLog, Snapshot}
 import io.deltaic.spark.commit.reads.ReadRecordingWrite
+import io.deltaic.spark.metrics.WriteMetrics
 
 /**
  * The target of a write: an existing table, or one that its commit creates.
@@ -212,6 +214,11 @@ private[spark] final class TableWrite(
   }
 
   def isCommitted: Boolean = batch.exists(_.isCommitted)
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = WriteMetrics.all
+
+  override def reportDriverMetrics(): Array[CustomTaskMetric] =
+    WriteMetrics.values(batch.flatMap(_.committedWrite))
 
   /** One batch of a stream, whose query has the same writes as a batch query. */
   override def toStreaming: StreamingWrite = this

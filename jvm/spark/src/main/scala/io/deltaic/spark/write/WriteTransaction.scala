@@ -1,5 +1,7 @@
 package io.deltaic.spark.write
 
+import java.util.concurrent.TimeUnit
+
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -32,6 +34,7 @@ import io.deltaic.spark.commit.{
   RequestedDefinition,
   TableRead
 }
+import io.deltaic.spark.metrics.CommittedWrite
 import io.deltaic.spark.schema.{
   ClusteringColumns,
   ColumnMapping,
@@ -236,6 +239,15 @@ private[spark] final class WriteTransaction(
     !skipped
   }
 
+  /** What the commit did; none if nothing was committed. */
+  def committed: Option[CommittedWrite] =
+    prepared.filter(_.committedVersion.isDefined).map { commit =>
+      val CommitFiles(removes, adds, _) = commit.changes
+      CommittedWrite(adds, removes, commit.attempts, commitMillis)
+    }
+
+  @volatile private var commitMillis = 0L
+
   /** The files of the commit, as it was rebased onto others; empty if nothing was committed. */
   def committedFiles: CommitFiles = prepared.fold(CommitFiles())(_.changes)
 
@@ -277,6 +289,7 @@ private[spark] final class WriteTransaction(
     )
     prepared = Some(commit)
     val prefetched = PrefetchedState.beforeCommit(spark, commit)
+    val startedAtNanos = System.nanoTime
     try
       CommitterReply.toRequest(prefetched)(committer.commit(spark, commit, _))
         .path("skipped").asBoolean(false)
@@ -288,7 +301,7 @@ private[spark] final class WriteTransaction(
           e
         )
         false
-    }
+    } finally commitMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - startedAtNanos)
   }
 
   /** The materialization of a MERGE source is part of the statement, and precedes the write. */

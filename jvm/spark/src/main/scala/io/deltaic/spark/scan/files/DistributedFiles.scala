@@ -8,6 +8,7 @@ import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.replay.checkpoint.UnreadableContent
 import io.deltaic.replay.{CheckpointSlice, DeltaLog, FileCounts, FileTable, Snapshot, TableSize}
+import io.deltaic.spark.metrics.SkippedFiles
 import io.deltaic.spark.skipping.{MergedAggregates, RowAggregate, SnapshotStatistics}
 
 /**
@@ -35,14 +36,16 @@ private[scan] final class DistributedFiles(
   }
 
   def choose(pruning: FilePruning): PrunedFiles =
-    run(pruning, "files")(_.toBatch.iterator).fold(
+    run(pruning, "files")(chosen => Iterator(chosen.toBatch)).fold(
       _.choose(pruning),
       { sent =>
-        val batches = sent ++ inMemory(pruning).toBatch
-        val files = FileTable.of(pruning.table, batches.map(_.files))
+        val batches = sent :+ inMemory(pruning).toBatch
+        val files = FileTable.of(pruning.table, batches.flatMap(_.files))
         val statistics = SnapshotStatistics.of(files, pruning.schema.skipping, pruning.zone)
         val unevaluated = batches.flatMap(_.unevaluated).headOption
-        pruning.first(new PrunedFiles(files, statistics, Array.range(0, files.size), unevaluated))
+        val skipped = batches.map(_.skipped).fold(SkippedFiles.none)(_ + _)
+        val all = Array.range(0, files.size)
+        pruning.first(new PrunedFiles(files, statistics, all, unevaluated, () => skipped))
       }
     )
 
@@ -65,7 +68,7 @@ private[scan] final class DistributedFiles(
       _.size(pruning),
       { sent =>
         val sizes = sent :+ inMemory(pruning).size
-        TableSize(sizes.map(_.numFiles).sum, sizes.map(_.sizeBytes).sum)
+        sizes.fold(TableSize.none)(_ + _)
       }
     )
 

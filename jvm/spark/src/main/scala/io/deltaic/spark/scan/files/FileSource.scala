@@ -8,6 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
 import io.deltaic.replay.{DeltaLog, FileTable, Snapshot, TableSize}
+import io.deltaic.spark.metrics.SkippedFiles
 import io.deltaic.spark.schema.{FileMetadata, TableSchema}
 import io.deltaic.spark.skipping.{
   FileSelection,
@@ -29,6 +30,9 @@ private[spark] sealed trait FileSource {
 
   /** The files that may contain a row for which all filters are true. */
   def select(filters: ScanFilters): IndexedSeq[AddFile]
+
+  /** The other files of the table, as far as they are known. */
+  def skipped(filters: ScanFilters): SkippedFiles
 
   /** The statistics in the log of those files; none if they would have to be computed first. */
   def rows(filters: ScanFilters): Option[FileStatsAggregator]
@@ -91,6 +95,8 @@ private[spark] final class SnapshotFiles private (
   @volatile private var chosen: Option[(FilePruning, PrunedFiles)] = None
 
   override def select(filters: ScanFilters): IndexedSeq[AddFile] = choose(filters, None).adds
+
+  override def skipped(filters: ScanFilters): SkippedFiles = choose(filters, None).skipped
 
   override def rows(filters: ScanFilters): Option[FileStatsAggregator] =
     Some(choose(filters, None).rows)
@@ -169,6 +175,8 @@ private[spark] object SnapshotFiles {
 
 /** Files given by a list: their statistics are not used for aggregates. */
 private[spark] sealed trait NamedFiles extends FileSource {
+  override def skipped(filters: ScanFilters): SkippedFiles = SkippedFiles.none
+
   override def rows(filters: ScanFilters): Option[FileStatsAggregator] = None
 
   override def split(
@@ -227,10 +235,19 @@ private[spark] final class FilterableFiles(
   }
 }
 
-/** Some of the files of a source. */
-private[scan] final class SelectedFiles(of: FileSource, some: IndexedSeq[AddFile])
-    extends ListedFiles(of.table, of.version, some) {
+/**
+ * Some of the files of a source.
+ *
+ * @param others counts the other files of the table
+ */
+private[scan] final class SelectedFiles(
+    of: FileSource,
+    some: IndexedSeq[AddFile],
+    others: => SkippedFiles
+) extends ListedFiles(of.table, of.version, some) {
   override def filesInMemory: Option[FileTable] = of.filesInMemory
+
+  override def skipped(filters: ScanFilters): SkippedFiles = others
 }
 
 /**
@@ -244,6 +261,9 @@ private[spark] final case class LimitedFiles(all: SnapshotFiles, limit: Long) ex
 
   override def select(filters: ScanFilters): IndexedSeq[AddFile] =
     all.choose(filters, Some(limit)).adds
+
+  override def skipped(filters: ScanFilters): SkippedFiles =
+    all.choose(filters, Some(limit)).skipped
 
   override def rows(filters: ScanFilters): Option[FileStatsAggregator] =
     Some(all.choose(filters, Some(limit)).rows)

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 
 import io.deltaic.protocol.AddFile
 import io.deltaic.replay.{FileBlock, FileTable, TableSize}
+import io.deltaic.spark.metrics.SkippedFiles
 import io.deltaic.spark.schema.{FileMetadata, TableSchema}
 import io.deltaic.spark.skipping.{FileSelection, FileStatsAggregator, FileStatsColumns}
 
@@ -32,7 +33,12 @@ private[scan] final case class FilePruning(
       if (filters.ofFiles.isEmpty) selection.files
       else selection.files.filter(i => matchesFile(files.add(i)))
     val unevaluated = selection.unevaluated.headOption.map(files.path)
-    first(new PrunedFiles(files, statistics, ordinals, unevaluated))
+    val skipped = () => {
+      val all = PrunedFiles.sizeOf(files, (0 until files.size).iterator)
+      val left = PrunedFiles.sizeOf(files, selection.ofPartitions.iterator)
+      SkippedFiles(all - left, left - PrunedFiles.sizeOf(files, ordinals.iterator))
+    }
+    first(new PrunedFiles(files, statistics, ordinals, unevaluated, skipped))
   }
 
   /** The first files with enough rows. A file without a record count counts as zero rows. */
@@ -53,13 +59,18 @@ private[scan] final case class FilePruning(
  * The selected files of a table in memory.
  *
  * @param unevaluated one of the files on which a filter failed that is no longer in the plan
+ * @param countSkipped counts the files of the table that are not selected
  */
 private[scan] final class PrunedFiles(
     files: FileTable,
     statistics: FileStatsColumns,
     val ordinals: Array[Int],
-    val unevaluated: Option[String]
+    val unevaluated: Option[String],
+    countSkipped: () => SkippedFiles
 ) {
+
+  /** The files of the table that are not selected. */
+  lazy val skipped: SkippedFiles = countSkipped()
 
   lazy val adds: IndexedSeq[AddFile] = ordinals.toIndexedSeq.map(files.add)
 
@@ -82,14 +93,14 @@ private[scan] final class PrunedFiles(
     )
   }
 
-  def keep(some: Array[Int]): PrunedFiles = new PrunedFiles(files, statistics, some, unevaluated)
+  def keep(some: Array[Int]): PrunedFiles =
+    new PrunedFiles(files, statistics, some, unevaluated, countSkipped)
 
-  def size: TableSize =
-    TableSize(ordinals.length.toLong, ordinals.iterator.map(files.sizeBytes).sum)
+  def size: TableSize = PrunedFiles.sizeOf(files, ordinals.iterator)
 
-  /** The files in serializable form, if there are any. */
-  def toBatch: Option[PrunedBatch] =
-    if (ordinals.isEmpty) None else Some(PrunedBatch(files.block(ordinals), unevaluated))
+  /** The files in serializable form. */
+  def toBatch: PrunedBatch =
+    PrunedBatch(Option.when(ordinals.nonEmpty)(files.block(ordinals)), unevaluated, skipped)
 
   private def deletedRows(file: Int): Long = files.deletionVector(file) match {
     case null => 0L
@@ -108,5 +119,25 @@ private[spark] object FullyDeletedFiles {
   val none: FullyDeletedFiles = FullyDeletedFiles(IndexedSeq.empty, 0L)
 }
 
-/** Selected files, as executors send them to the driver. */
-private[scan] final case class PrunedBatch(files: FileBlock, unevaluated: Option[String])
+private object PrunedFiles {
+
+  def sizeOf(files: FileTable, ordinals: Iterator[Int]): TableSize = {
+    var (number, bytes) = (0L, 0L)
+    ordinals.foreach { file =>
+      number += 1
+      bytes += files.sizeBytes(file)
+    }
+    TableSize(number, bytes)
+  }
+}
+
+/**
+ * Selected files, as executors send them to the driver.
+ *
+ * @param files none if no file is selected
+ */
+private[scan] final case class PrunedBatch(
+    files: Option[FileBlock],
+    unevaluated: Option[String],
+    skipped: SkippedFiles
+)

@@ -8,7 +8,12 @@ import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, WriteDelta}
 import org.apache.spark.sql.connector.write.RowLevelOperation.Command
 import org.apache.spark.sql.connector.write.{DeltaWrite, WriterCommitMessage}
-import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2ScanRelation, LeafV2CommandExec}
+import org.apache.spark.sql.execution.datasources.v2.{
+  DataSourceV2ScanRelation,
+  LeafV2CommandExec,
+  SupportsCustomDriverMetrics
+}
+import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 
 import io.deltaic.spark.rowlevel.{ReportsAffectedRows, RowLevelChange}
@@ -80,8 +85,12 @@ private[spark] object MetadataOnlyDelete extends SparkStrategy {
 
 /** Commits a change that follows from metadata alone: no row is read, and no job runs. */
 private[spark] final case class MetadataOnlyDeleteExec(write: DeltaWrite with ReportsAffectedRows)
-    extends LeafV2CommandExec {
+    extends LeafV2CommandExec
+    with SupportsCustomDriverMetrics {
   override def output: Seq[Attribute] = Nil
+
+  override lazy val customMetrics: Map[String, SQLMetric] =
+    createCustomMetrics(write.supportedCustomMetrics())
 
   override def nodeName: String = "MetadataOnlyDelete"
 
@@ -95,6 +104,7 @@ private[spark] final case class MetadataOnlyDeleteExec(write: DeltaWrite with Re
         catch { case NonFatal(again) => e.addSuppressed(again) }
         throw e
     }
+    postDriverMetrics(write.reportDriverMetrics())
     Nil
   }
 }
