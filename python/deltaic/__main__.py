@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from deltaic._version import __version__
 from deltaic.exceptions import DeltaError, printable
 from deltaic.inspection.gather import inspect_table
-from deltaic.inspection.render import one_line, render
+from deltaic.inspection.render import BLOCK, one_line, render
 from deltaic.protocol.validation.log import Violation
 from deltaic.resources import load_json
 from deltaic.session import jar_path, spark_settings
@@ -120,9 +120,19 @@ def _inspect(path: str, *, as_json: bool) -> int:
         return 2
     if as_json:
         print(json.dumps(inspection.to_json(), indent=2))
-    else:
-        print(render(inspection), end="")
+        return 0
+    encoding = sys.stdout.encoding or "ascii"
+    text = render(inspection, has_blocks=_can_encode(BLOCK, encoding))
+    print(text.encode(encoding, "backslashreplace").decode(encoding), end="")
     return 0
+
+
+def _can_encode(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _validate(path: str) -> int:

@@ -41,7 +41,8 @@ def recommendations(
     """
     table = f"delta.`{path.replace('`', '``')}`"
     found = [*_rewrites(table, files, rows), *_vacuum(table, log, has_shallow_clones)]
-    found += _checkpoint(table, version, log)
+    if _needs_checkpoint(version, log):
+        found = _with_checkpoint(table, found, log)
     if protocol.is_readable and protocol.is_writable:
         return tuple(found)
     lacking = protocol.not_readable_because or protocol.not_writable_because
@@ -89,14 +90,21 @@ def _vacuum(table: str, log: LogFacts, has_shallow_clones: bool) -> Iterator[Rec
         yield Recommendation(f"VACUUM {table}", reason)
 
 
-def _checkpoint(table: str, version: int, log: LogFacts) -> Iterator[Recommendation]:
+def _needs_checkpoint(version: int, log: LogFacts) -> bool:
     interval = log.checkpoint_interval
     newest = 0 if log.checkpoint is None else log.checkpoint.version
-    if interval is None or version - newest < _CHECKPOINT_INTERVALS * interval:
-        return
-    since = "there is no checkpoint" if log.checkpoint is None else "since the newest checkpoint"
-    yield Recommendation(
-        f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.checkpointInterval' = '{interval}')",
-        f"{count(log.num_commits_since_checkpoint, 'commit')} to read, {since}; "
-        "any commit of Deltaic now writes one",
+    return interval is not None and version - newest >= _CHECKPOINT_INTERVALS * interval
+
+
+def _with_checkpoint(
+    table: str, found: list[Recommendation], log: LogFacts
+) -> list[Recommendation]:
+    """Add a statement that commits, so that a checkpoint is written; one of those found does."""
+    where = "and there is no checkpoint" if log.checkpoint is None else "since the checkpoint"
+    reason = (
+        f"a reader has to read {count(log.num_commits_since_checkpoint, 'commit')} {where}; "
+        "any commit of Deltaic now writes one"
     )
+    if not found:
+        return [Recommendation(f"VACUUM {table}", f"{reason}, and VACUUM commits in any case")]
+    return [Recommendation(found[0].statement, f"{found[0].reason}; {reason}"), *found[1:]]

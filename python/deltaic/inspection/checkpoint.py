@@ -104,7 +104,7 @@ def _read_top(checkpoint: CheckpointFiles, state: TableState) -> tuple[list[str]
         actions = _json_actions(file.path) if is_json else _parquet_actions(file.path)
         for kind, body in actions:
             if kind == "sidecar":
-                sidecars.append(str(body["path"]))
+                sidecars.append(str(body.get("path")))
             elif kind == "checkpointMetadata":
                 is_v2 = True
                 if body.get("version") != checkpoint.version:
@@ -119,10 +119,12 @@ def _sidecar(directory: Path, path: str) -> LogFile:
 
 
 def _json_actions(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for kind, body in parse_commit(path.read_text(encoding="utf-8")):
-        if not isinstance(body, Mapping):
+    actions: list[tuple[str, Any]] = parse_commit(path.read_text(encoding="utf-8"))
+    for kind, body in actions:
+        if isinstance(body, Mapping):
+            yield kind, body
+        elif body is not None:
             raise ValueError(f"the action {kind} is no object")
-        yield kind, body
 
 
 def _parquet_actions(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -138,6 +138,10 @@ class _Gathering:
         except DeltaError as problem:
             self._warn(problem)
             not_writable.append("its schema")
+        if protocol.min_writer_version >= WRITER_VERSION_WITH_FEATURES and (
+            protocol.writer_features is None
+        ):
+            not_writable.append("a protocol without writerFeatures")
         unsupported = unsupported_properties(metadata.configuration)
         not_readable = [*_version("reader", protocol.min_reader_version), *unreadable]
         not_writable += [

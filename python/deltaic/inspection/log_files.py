@@ -12,6 +12,8 @@ from pathlib import Path
 from deltaic.exceptions import error
 
 LOG_DIRECTORY = "_delta_log"
+#: A version is a number of 64 bits, with a sign.
+_LARGEST_VERSION = f"{2**63 - 1:020d}"
 #: Commits that a coordinator or a catalog may not have published yet.
 STAGED_DIRECTORIES = ("_staged_commits", "_commits")
 
@@ -122,6 +124,8 @@ def list_log(location: str, table: Path) -> LogFiles:
     num_compactions = size_bytes = 0
     for file in _files(directory):
         size_bytes += file.size_bytes
+        if file.name[:20] > _LARGEST_VERSION and file.name[:20].isdigit():
+            continue
         if found := _COMMIT.fullmatch(file.name):
             commits[int(found[1])] = file
         elif found := _CLASSIC.fullmatch(file.name):

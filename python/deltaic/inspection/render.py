@@ -17,15 +17,25 @@ from deltaic.inspection.units import count, duration, percent, size, time_text
 
 _LABEL_WIDTH = 18
 _BAR_WIDTH = 40
+#: The character of bars.
+BLOCK = "\u2588"
 
 
-def render(inspection: Inspection) -> str:
-    """Return the text, with one section for each part of the table."""
+def render(inspection: Inspection, *, has_blocks: bool = True) -> str:
+    """Return the text, with one section for each part of the table.
+
+    Parameters
+    ----------
+    has_blocks
+        Whether the bars of the histogram are of block characters.
+    """
+    bar = BLOCK if has_blocks else "#"
     sections = [
         _section("Table", _table(inspection)),
         _section("Protocol", _protocol(inspection.protocol)),
         _section("Properties", inspection.properties.items()),
-        _section("Files", _files(inspection.files)),
+        _section("Files", _files(inspection.files, bool(inspection.partition_columns))),
+        _section("File sizes", _histogram(inspection.files, bar)),
         _section("Rows", _rows(inspection.rows, inspection.files)),
         _section("Log", _log(inspection.log)),
         _list("Warnings", inspection.warnings),
@@ -36,7 +46,7 @@ def render(inspection: Inspection) -> str:
 
 def one_line(text: str) -> str:
     """Return text that can be printed in one line: a damaged log holds anything."""
-    line = " ".join(printable(text).split())
+    line = " ".join(printable(text).replace("\t", " ").splitlines())
     return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -45,13 +55,8 @@ def _section(title: str, lines: Iterable[tuple[str, str | None]]) -> str:
     if not shown:
         return ""
     width = max(_LABEL_WIDTH, *(len(one_line(label)) for label, _ in shown))
-    rows = [f"  {one_line(label):<{width}}  {_value(value)}".rstrip() for label, value in shown]
+    rows = [f"  {one_line(label):<{width}}  {one_line(value)}".rstrip() for label, value in shown]
     return "\n".join([title, *rows])
-
-
-def _value(value: str) -> str:
-    """Return a value in one line; the bars of a histogram keep their spaces."""
-    return value if value.startswith(_BAR_MARK) else one_line(value)
 
 
 def _list(title: str, lines: Iterable[str]) -> str:
@@ -99,9 +104,10 @@ def _feature(feature: FeatureSupport) -> str:
     return f"{sides} feature{use}, {support}"
 
 
-def _files(files: FileFacts) -> Iterator[tuple[str, str | None]]:
-    partitions = f", {count(files.num_partitions, 'partition')}" if files.num_files else ""
-    yield "files", f"{files.num_files:,}, {size(files.size_bytes)}{partitions}"
+def _files(files: FileFacts, is_partitioned: bool) -> Iterator[tuple[str, str | None]]:
+    yield "files", f"{files.num_files:,}, {size(files.size_bytes)}"
+    if is_partitioned:
+        yield "partitions", f"{files.num_partitions:,}"
     if files.smallest_bytes is None or files.median_bytes is None or files.largest_bytes is None:
         return
     sizes = map(size, (files.smallest_bytes, files.median_bytes, files.largest_bytes))
@@ -109,33 +115,30 @@ def _files(files: FileFacts) -> Iterator[tuple[str, str | None]]:
     small = f"{files.num_small_files:,} below {size(files.small_file_bytes)}"
     if files.num_small_files:
         small += f", {size(files.small_files_size_bytes)}"
-    if files.num_files_to_compact:
-        partitions = count(files.num_partitions_with_small_files, "partition")
-        small += f"; {files.num_files_to_compact:,} share {partitions} with others"
+    if is_partitioned and files.num_partitions_with_small_files:
+        several = count(files.num_partitions_with_small_files, "partition")
+        verb = "has" if files.num_partitions_with_small_files == 1 else "have"
+        small += f"; {several} {verb} several, {files.num_files_to_compact:,} in total"
     yield "small files", small
     without = files.num_files_without_statistics
     yield "without statistics", f"{count(without, 'file')}" if without else None
     missing = files.num_missing_files
     yield "missing files", f"{missing:,}" if missing else None
-    yield from _histogram(files)
 
 
-_BAR_MARK = "\u258f"
-
-
-def _histogram(files: FileFacts) -> Iterator[tuple[str, str]]:
+def _histogram(files: FileFacts, bar: str) -> Iterator[tuple[str, str]]:
     buckets = list(files.histogram)
     while buckets and not buckets[0].num_files:
         del buckets[0]
     while buckets and not buckets[-1].num_files:
         del buckets[-1]
-    largest = max(bucket.num_files for bucket in buckets)
+    largest = max((bucket.num_files for bucket in buckets), default=0)
     for bucket in buckets:
         limit = bucket.max_bytes
         label = f"from {size(bucket.min_bytes)}" if limit is None else f"below {size(limit)}"
         width = -(-bucket.num_files * _BAR_WIDTH // largest)
         total = f", {size(bucket.size_bytes)}" if bucket.num_files else ""
-        yield label, f"{_BAR_MARK}{chr(0x2588) * width} {bucket.num_files:,}{total}"
+        yield label, f"{bar * width} {bucket.num_files:,}{total}"
 
 
 def _rows(rows: RowFacts, files: FileFacts) -> Iterator[tuple[str, str | None]]:

@@ -148,7 +148,7 @@ def _require_one(
 ) -> None:
     """Refuse a commit with several definitions: it is unknown which of them applies."""
     for kind in ("protocol", "metaData"):
-        bodies = [body for name, body in actions if name == kind]
+        bodies = [body for name, body in actions if name == kind and body is not None]
         different = [body for i, body in enumerate(bodies) if body not in bodies[:i]]
         if len(different) > 1:
             raise error(

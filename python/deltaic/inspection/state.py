@@ -85,12 +85,14 @@ class TableState:
     metadata: Metadata | None = None
     files: dict[FileKey, DataFile] = field(default_factory=dict)
     tombstones: dict[FileKey, Tombstone] = field(default_factory=dict)
-    domains: dict[str, str | None] = field(default_factory=dict)
+    domains: dict[str, str] = field(default_factory=dict)
     transactions: set[str] = field(default_factory=set)
     commit_info: Mapping[str, Any] = field(default_factory=dict)
 
-    def apply(self, kind: str, body: Mapping[str, Any]) -> None:
+    def apply(self, kind: str, body: Mapping[str, Any] | None) -> None:
         """Apply one action; those of a commit that remove files come first.
+
+        A body that is null is no action: some writers name every kind of action in each line.
 
         Raises
         ------
@@ -98,7 +100,8 @@ class TableState:
             If the action lacks a field, or if one is of another type.
         """
         try:
-            self._apply(kind, body)
+            if body is not None:
+                self._apply(kind, body)
         except (KeyError, TypeError, AttributeError) as problem:
             detail = f"no {problem}" if isinstance(problem, KeyError) else str(problem)
             raise ValueError(f"the action {kind} is malformed: {detail}") from problem
@@ -121,14 +124,12 @@ class TableState:
                 _number(protocol.min_writer_version)
                 self.protocol = protocol
             case "metaData":
-                schema = body.get("schemaString")
-                columnless = {} if schema is not None else {"schemaString": _NO_COLUMNS}
-                self.metadata = Metadata.from_json({**body, **columnless})
+                self.metadata = _metadata(body)
             case "domainMetadata":
                 if body.get("removed"):
                     self.domains.pop(body["domain"], None)
                 else:
-                    self.domains[body["domain"]] = body["configuration"]
+                    self.domains[body["domain"]] = _string(body["configuration"])
             case "txn":
                 self.transactions.add(body["appId"])
             case "commitInfo":
@@ -140,6 +141,33 @@ def decoded_path(path: str) -> str:
     return _LOCAL_URI.sub("", unquote(path), count=1)
 
 
+def _metadata(body: Mapping[str, Any]) -> Metadata:
+    schema = body.get("schemaString")
+    configuration = body.get("configuration") or {}
+    metadata = Metadata.from_json(
+        {
+            **body,
+            "schemaString": _NO_COLUMNS if schema is None else schema,
+            "configuration": {k: _property(v) for k, v in configuration.items() if v is not None},
+        }
+    )
+    for text in (
+        metadata.id,
+        metadata.schema_string,
+        metadata.name or "",
+        *metadata.partition_columns,
+    ):
+        _string(text)
+    _string(metadata.description or "")
+    _string(metadata.format_provider)
+    _number(metadata.created_time_ms or 0)
+    return metadata
+
+
+def _property(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def _key(file: DataFile | Tombstone) -> FileKey:
     vector = file.deletion_vector
     return file.path, None if vector is None else vector.unique_id
@@ -148,7 +176,7 @@ def _key(file: DataFile | Tombstone) -> FileKey:
 def _data_file(body: Mapping[str, Any]) -> DataFile:
     values = body.get("partitionValues") or {}
     return DataFile(
-        path=decoded_path(body["path"]),
+        path=decoded_path(_string(body["path"])),
         partition=tuple(sorted(values.items())),
         size_bytes=_number(body["size"]),
         num_records=_num_records(body),
@@ -158,7 +186,7 @@ def _data_file(body: Mapping[str, Any]) -> DataFile:
 
 def _tombstone(body: Mapping[str, Any]) -> Tombstone:
     return Tombstone(
-        path=decoded_path(body["path"]),
+        path=decoded_path(_string(body["path"])),
         deletion_timestamp_ms=_number(body.get("deletionTimestamp") or 0),
         deletion_vector=_deletion_vector(body.get("deletionVector")),
     )
@@ -169,8 +197,8 @@ def _deletion_vector(body: Mapping[str, Any] | None) -> DeletionVector | None:
         return None
     offset = body.get("offset")
     return DeletionVector(
-        storage_type=body["storageType"],
-        path_or_inline_dv=body["pathOrInlineDv"],
+        storage_type=_string(body["storageType"]),
+        path_or_inline_dv=_string(body["pathOrInlineDv"]),
         offset=None if offset is None else _number(offset),
         size_bytes=_number(body["sizeInBytes"]),
         cardinality=_number(body["cardinality"]),
@@ -190,6 +218,12 @@ def _num_records(body: Mapping[str, Any]) -> int | None:
             return None
         count = stats.get("numRecords") if isinstance(stats, dict) else None
     return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a string")
+    return value
 
 
 def _number(value: Any) -> int:
