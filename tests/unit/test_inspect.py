@@ -245,6 +245,30 @@ def test_reorg_is_recommended_for_deleted_rows(
     assert statements(inspect(table)) == [s.format(f"delta.`{table}`") for s in expected]
 
 
+@pytest.mark.parametrize(("number", "is_worth_it"), [(1, False), (2, True)])
+def test_optimize_is_recommended_for_files_without_statistics(
+    number: int, is_worth_it: bool, folder: Path
+) -> None:
+    size, gigabyte = 64 * MB, 1024 * MB
+    files = [add(f"{i}", size, rows=None if i < number else 1) for i in range(8)]
+    large = [add(f"l{i}", gigabyte, rows=None) for i in range(3)]
+    alone = add("a", rows=None, partitionValues={"p": "1"})
+    table = make_table(folder / "t", *files, *large, alone, definition=(protocol(), metadata("p")))
+    found = inspect(table)
+    assert found.files.num_files_without_statistics == number + 4
+    assert found.files.num_files_to_compact_without_statistics == number
+    assert statements(found) == [f"OPTIMIZE delta.`{table}`"] * is_worth_it
+
+
+def test_directory_that_cannot_be_listed_is_a_warning(folder: Path) -> None:
+    table = make_table(folder / "t", add("a"))
+    Path(table, "loop").symlink_to("loop")
+    store(table, "a")
+    found = inspect(table)
+    assert (found.files.num_files, found.log.num_unused_files) == (1, None)
+    assert found.warnings[0].startswith("the files of the table cannot be listed: ")
+
+
 def test_one_optimize_is_enough_for_small_files_and_deleted_rows(folder: Path) -> None:
     files = [add(f"{i}", rows=10, **vector(i % 4)) for i in range(50)]
     table = make_table(folder / "t", *files, definition=(DV, metadata()))

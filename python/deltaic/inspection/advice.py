@@ -16,6 +16,8 @@ from deltaic.inspection.units import count, duration, percent, size
 
 #: The default of `spark.deltaic.autoCompact.minNumFiles`.
 MIN_FILES_TO_COMPACT = 50
+#: The share of files without statistics that is not worth a rewrite.
+MAX_WITHOUT_STATISTICS_RATIO = 0.1
 #: From so many intervals without a checkpoint on, the next commit of Deltaic writes one.
 _CHECKPOINT_INTERVALS = 2
 
@@ -59,6 +61,11 @@ def _rewrites(table: str, files: FileFacts, rows: RowFacts) -> Iterator[Recommen
         reasons.append(
             f"{count(files.num_files_to_compact, 'file')} could be joined with others: they are "
             f"smaller than {size(files.small_file_bytes)}{partitions}"
+        )
+    without = files.num_files_to_compact_without_statistics
+    if without > MAX_WITHOUT_STATISTICS_RATIO * files.num_files:
+        reasons.append(
+            f"{count(without, 'file')} without statistics, which no query can skip, would get them"
         )
     ratio = rows.deleted_rows_ratio
     if ratio is not None and ratio > MAX_DELETED_ROWS_RATIO:

@@ -70,6 +70,8 @@ class FileFacts:
         The partitions that have at least two small files.
     num_files_to_compact
         The small files in these partitions.
+    num_files_to_compact_without_statistics
+        The files without statistics that OPTIMIZE can join with others of their partition.
     num_missing_files
         The files that the table needs and that do not exist; None if the directory has none.
     """
@@ -87,6 +89,7 @@ class FileFacts:
     num_partitions_with_small_files: int
     num_files_to_compact: int
     num_files_without_statistics: int
+    num_files_to_compact_without_statistics: int
     num_missing_files: int | None
 
 

@@ -17,6 +17,8 @@ _KB, _MB, _GB = 1024, 1024**2, 1024**3
 BUCKET_LIMITS = (16 * _KB, 64 * _KB, 256 * _KB, _MB, 4 * _MB, 16 * _MB, 64 * _MB, 256 * _MB, _GB)
 #: The default of `spark.deltaic.autoCompact.maxFileSize`; files of less than half of it are small.
 DEFAULT_TARGET_BYTES = 128 * _MB
+#: The default of `spark.deltaic.optimize.minFileSize`.
+COMPACTED_BELOW_BYTES = _GB
 #: The default of `spark.deltaic.optimize.maxDeletedRowsRatio`.
 MAX_DELETED_ROWS_RATIO = 0.05
 #: The size of the files that a table should have, which engines other than Deltaic support.
@@ -39,6 +41,7 @@ def file_facts(
     """Return the numbers and sizes of files."""
     sizes = sorted(file.size_bytes for file in files)
     small = [file for file in files if file.size_bytes < small_bytes]
+    compacted = Counter(f.partition for f in files if f.size_bytes < COMPACTED_BELOW_BYTES)
     several = [n for n in Counter(file.partition for file in small).values() if n > 1]
     return FileFacts(
         num_files=len(sizes),
@@ -54,6 +57,12 @@ def file_facts(
         num_partitions_with_small_files=len(several),
         num_files_to_compact=sum(several),
         num_files_without_statistics=sum(file.num_records is None for file in files),
+        num_files_to_compact_without_statistics=sum(
+            file.num_records is None
+            and file.size_bytes < COMPACTED_BELOW_BYTES
+            and compacted[file.partition] > 1
+            for file in files
+        ),
         num_missing_files=num_missing_files,
     )
 

@@ -85,7 +85,7 @@ class _Gathering:
         protocol = self._protocol()
         retention_ms = self._interval_ms("delta.deletedFileRetentionDuration")
         cutoff_ms = 0 if retention_ms is None else self._now_ms - retention_ms
-        stored = compare(found.log.directory.parent, state, metadata.partition_columns, cutoff_ms)
+        stored = self._stored(cutoff_ms)
         num_missing = None if stored is None else len(stored.missing)
         log = self._log(retention_ms, cutoff_ms, stored)
         files = file_facts(
@@ -94,7 +94,7 @@ class _Gathering:
         rows = row_facts(state.files.values())
         clustered_by, num_columns = self._columns()
         has_clones = self._has_shallow_clones()
-        self._warn_of_files(stored)
+        self._warn_of_unpublished()
         return Inspection(
             path=self._path,
             id=metadata.id,
@@ -267,11 +267,15 @@ class _Gathering:
             self._warnings.append(f"the property {name} is {value!r}, which is no duration")
         return parsed
 
-    def _warn_of_files(self, stored: StoredFiles | None) -> None:
-        unpublished = self._found.log.unpublished
-        if unpublished:
-            names = ", ".join(unpublished)
-            self._warnings.append(f"commits that may not be published are not included: {names}")
+    def _stored(self, cutoff_ms: int) -> StoredFiles | None:
+        """Return what is in the directory; None if it says nothing about the table."""
+        found = self._found
+        directory, columns = found.log.directory.parent, found.metadata.partition_columns
+        try:
+            stored = compare(directory, found.state, columns, cutoff_ms)
+        except OSError as problem:
+            self._warnings.append(f"the files of the table cannot be listed: {problem}")
+            return None
         if stored is None:
             self._warnings.append(
                 "no file of the table exists: this is a copy of the log, or the files are lost"
@@ -280,6 +284,13 @@ class _Gathering:
             others = len(stored.missing) - 1
             more = f" and {others} others" if others else ""
             self._warnings.append(f"files of the table are missing: {stored.missing[0]}{more}")
+        return stored
+
+    def _warn_of_unpublished(self) -> None:
+        unpublished = self._found.log.unpublished
+        if unpublished:
+            names = ", ".join(unpublished)
+            self._warnings.append(f"commits that may not be published are not included: {names}")
 
     def _warn(self, problem: DeltaError) -> None:
         text = str(problem)
