@@ -375,6 +375,13 @@ def test_values_of_properties_may_be_other_than_strings(folder: Path) -> None:
     assert found.log.checkpoint_interval == 5
 
 
+def test_partition_values_may_be_other_than_strings(folder: Path) -> None:
+    values = [1, "1", True, None, {"a": 1}, "x"]
+    files = [add(str(i), partitionValues={"p": value}) for i, value in enumerate(values)]
+    table = make_table(folder / "t", *files, definition=(protocol(), metadata("p")))
+    assert inspect(table).files.num_partitions == 5
+
+
 def test_unreadable_parts_of_a_definition_are_warnings(folder: Path) -> None:
     properties = {"delta.logRetentionDuration": "soon", "delta.checkpointInterval": "x"}
     definition = metadata(configuration=properties, schemaString="{", createdTime=10**18)

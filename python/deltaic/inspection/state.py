@@ -148,7 +148,7 @@ def _metadata(body: Mapping[str, Any]) -> Metadata:
         {
             **body,
             "schemaString": _NO_COLUMNS if schema is None else schema,
-            "configuration": {k: _property(v) for k, v in configuration.items() if v is not None},
+            "configuration": {k: _text(v) for k, v in configuration.items() if v is not None},
         }
     )
     for text in (
@@ -164,7 +164,8 @@ def _metadata(body: Mapping[str, Any]) -> Metadata:
     return metadata
 
 
-def _property(value: Any) -> str:
+def _text(value: Any) -> str:
+    """Return a value of a map of strings, in which some writers have numbers and Booleans."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -177,7 +178,7 @@ def _data_file(body: Mapping[str, Any]) -> DataFile:
     values = body.get("partitionValues") or {}
     return DataFile(
         path=decoded_path(_string(body["path"])),
-        partition=tuple(sorted(values.items())),
+        partition=tuple(sorted((k, None if v is None else _text(v)) for k, v in values.items())),
         size_bytes=_number(body["size"]),
         num_records=_num_records(body),
         deletion_vector=_deletion_vector(body.get("deletionVector")),
