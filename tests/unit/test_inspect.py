@@ -142,6 +142,51 @@ def test_checkpoint_without_one_of_its_sidecars_is_skipped(folder: Path) -> None
     assert sidecar.name in found.warnings[0]
 
 
+def test_checkpoint_without_one_of_its_parts_is_not_used(folder: Path) -> None:
+    table = make_table(folder / "t", add("a"), add("b"))
+    part, _ = write_checkpoint(table, "parts")
+    part.unlink()
+    found = inspect(table)
+    assert (found.files.num_files, found.log.checkpoint) == (2, None)
+    assert "1 checkpoint in several parts is not complete" in found.warnings
+
+
+@pytest.mark.parametrize("metadata_version", [0, 1, None])
+def test_uuid_named_checkpoint_says_its_version(metadata_version: int | None, folder: Path) -> None:
+    table = make_table(folder / "t", add("a"))
+    actions = [protocol(), metadata(), add("a"), add("b")]
+    if metadata_version is not None:
+        actions.append({"checkpointMetadata": {"version": metadata_version}})
+    name = f"{0:020d}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
+    lines = "".join(json.dumps(action) + "\n" for action in actions)
+    Path(table, "_delta_log", name).write_text(lines)
+    found = inspect(table)
+    if metadata_version == 0:
+        assert found.log.checkpoint is not None
+        assert (found.log.checkpoint.kind, found.log.checkpoint.num_sidecars) == ("v2", 0)
+        assert found.files.num_files == 2
+    else:
+        assert (found.log.checkpoint, found.files.num_files) == (None, 1)
+        assert name in found.warnings[0]
+
+
+def test_file_that_is_added_again_is_not_removed(folder: Path) -> None:
+    table = make_table(folder / "t", add("a"))
+    append(table, remove("a", 8))
+    append(table, add("a"))
+    found = inspect(table)
+    assert (found.files.num_files, found.log.num_tombstones) == (1, 0)
+
+
+def test_buckets_contain_their_lower_limit(folder: Path) -> None:
+    limits = [0, *(16 * 1024 * 4**i for i in range(8)), 1024 * MB]
+    files = [add(f"{i}", limit) for i, limit in enumerate(limits)]
+    found = inspect(make_table(folder / "t", *files)).files
+    buckets = [(b.min_bytes, b.max_bytes, b.num_files, b.size_bytes) for b in found.histogram]
+    upper = [*limits[1:], None]
+    assert buckets == [(low, up, 1, low) for low, up in zip(limits, upper, strict=True)]
+
+
 def test_deleted_rows_are_those_of_the_current_vectors(folder: Path) -> None:
     table = make_table(
         folder / "t", add("a", 1000, 10), add("b", 1000, 90), definition=(DV, metadata())
@@ -186,6 +231,23 @@ def test_unused_files_are_those_that_vacuum_deletes(folder: Path) -> None:
     assert (found.log.num_unused_files, found.log.unused_files_size_bytes) == (4, 1 + 5 + 7 + 11)
     assert (found.log.num_tombstones, found.log.num_expired_tombstones) == (2, 1)
     assert statements(found) == [f"VACUUM delta.`{table}`"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "unused"),
+    [
+        ({}, 1),
+        ({"delta.enableIcebergCompatV2": "true"}, 0),
+        ({"delta.universalFormat.enabledFormats": "iceberg"}, 0),
+    ],
+)
+def test_metadata_of_iceberg_is_not_unused(
+    properties: dict[str, str], unused: int, folder: Path
+) -> None:
+    definition = (protocol(), metadata(configuration=properties))
+    table = make_table(folder / "t", definition=definition)
+    store(table, "metadata/v1.metadata.json", days_ago=9)
+    assert inspect(table).log.num_unused_files == unused
 
 
 def test_copy_of_a_log_says_nothing_about_stored_files(folder: Path) -> None:

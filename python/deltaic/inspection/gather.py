@@ -20,6 +20,7 @@ from deltaic.inspection.facts import (
 from deltaic.inspection.file_facts import file_facts, row_facts, small_file_bytes
 from deltaic.inspection.replay import Replayed, replay
 from deltaic.inspection.stored_files import StoredFiles, compare
+from deltaic.inspection.units import count
 from deltaic.protocol.actions import READER_VERSION_WITH_FEATURES, WRITER_VERSION_WITH_FEATURES
 from deltaic.protocol.columns.clustering import DOMAIN as CLUSTERING
 from deltaic.protocol.columns.clustering import clustering_columns
@@ -192,8 +193,9 @@ class _Gathering:
         tombstones = found.state.tombstones.values()
         interval = whole_number(self._property("delta.checkpointInterval"))
         if log.num_incomplete_checkpoints:
-            number = log.num_incomplete_checkpoints
-            self._warnings.append(f"{number} checkpoints in several parts are not complete")
+            checkpoints = count(log.num_incomplete_checkpoints, "checkpoint")
+            verb = "is" if log.num_incomplete_checkpoints == 1 else "are"
+            self._warnings.append(f"{checkpoints} in several parts {verb} not complete")
         facts = None
         if checkpoint is not None:
             facts = CheckpointFacts(

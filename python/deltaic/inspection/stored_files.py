@@ -54,9 +54,9 @@ def compare(
     """
     root = os.path.realpath(table)
     needed = {path for file in state.files.values() for path in _paths(root, file)}
-    metadata = state.metadata
-    hides_metadata = metadata is not None and any(
-        is_true(metadata.configuration, f"delta.enableIcebergCompatV{n}") for n in (1, 2, 3)
+    properties = {} if state.metadata is None else state.metadata.configuration
+    hides_metadata = "delta.universalFormat.enabledFormats" in properties or any(
+        is_true(properties, f"delta.enableIcebergCompatV{version}") for version in (1, 2, 3)
     )
     stored = dict(_stored(root, tuple(f"{c}=" for c in partition_columns), hides_metadata))
     missing = [path for path in needed if path not in stored and not os.path.exists(path)]
