@@ -1,46 +1,138 @@
-"""``python -m deltaic``: version, jar and Spark settings; the jar alone; or checks of a table."""
+"""``python -m deltaic``: settings of a session, and the state and the checks of a table."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import sys
+from collections.abc import Sequence
 
 from deltaic._version import __version__
 from deltaic.exceptions import DeltaError, printable
+from deltaic.inspection.gather import inspect_table
+from deltaic.inspection.render import BLOCK, one_line, render
 from deltaic.protocol.validation.log import Violation
+from deltaic.resources import load_json
 from deltaic.session import jar_path, spark_settings
 from deltaic.validate import validate_table
 
-_USAGE = """\
-usage: python -m deltaic                print the version, the jar and the Spark settings
-       python -m deltaic jar            print the path of the jar
-       python -m deltaic validate PATH  check the log of the table in a local directory"""
+_PATH_HELP = "the directory of the table: a local path, or a URI with the scheme file"
 
 
-def main(arguments: list[str]) -> int:
-    """Print what was asked for and return the exit status.
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments ask for and return the exit status.
+
+    Parameters
+    ----------
+    arguments
+        By default those of the process.
 
     Returns
     -------
     int
-        0 for success, 1 for an error or a log that violates the protocol, 2 for a wrong usage.
+        0 for success. `validate`, `jar` and `settings` return 1 for an error, `inspect` returns 2.
+        `validate` also returns 1 for a log that violates the protocol.
+
+    Raises
+    ------
+    SystemExit
+        With status 0 after ``--help`` and ``--version``, and with 2 for a wrong usage.
     """
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    match options.command:
+        case "inspect":
+            return _inspect(options.path, as_json=options.json)
+        case None:
+            parser.print_help()
+            return 0
     try:
-        match arguments:
-            case []:
-                print(f"Deltaic {__version__}\njar: {jar_path()}\n\nSpark settings:")
-                for name, value in spark_settings().items():
-                    print(f"  --conf {name}={value}")
-            case ["jar"]:
+        match options.command:
+            case "settings":
+                _print_settings()
+            case "jar":
                 print(jar_path())
-            case ["validate", path] if path and not path.startswith("-"):
-                return _validate(path)
-            case _:
-                print(_USAGE, file=sys.stderr)
-                return 2
+            case "validate":
+                return _validate(options.path)
     except (DeltaError, OSError) as problem:
         print(problem, file=sys.stderr)
         return 1
     return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m deltaic", description="Deltaic, a Delta Lake engine for Apache Spark."
+    )
+    versions = " and ".join(load_json("spark-versions.json"))
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"Deltaic {__version__} for Spark {versions}",
+        help="print the version of Deltaic and the versions of Spark that it supports",
+    )
+    commands = parser.add_subparsers(dest="command", title="commands", metavar="COMMAND")
+
+    def command(name: str, summary: str, description: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=summary, description=description)
+
+    inspect = command(
+        "inspect",
+        "show the state of a table, and what to run",
+        "Show the state of a table, and which statements to run. The log is read without Spark. "
+        "The exit status is 2 if it cannot be read.",
+    )
+    inspect.add_argument("path", metavar="PATH", type=_path, help=_PATH_HELP)
+    inspect.add_argument("--json", action="store_true", help="print one JSON object")
+    validate = command(
+        "validate",
+        "check the log of a table",
+        "Check every commit of a table against the protocol, without Spark. "
+        "The exit status is 1 if one violates it, or if the log cannot be read.",
+    )
+    validate.add_argument("path", metavar="PATH", type=_path, help=_PATH_HELP)
+    command(
+        "settings",
+        "print the version, the path of the jar and the Spark settings",
+        "Print the version, the path of the jar, and the settings that a Spark session needs.",
+    )
+    command("jar", "print the path of the jar", "Print the path of the jar, for --jars.")
+    return parser
+
+
+def _path(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+def _print_settings() -> None:
+    print(f"Deltaic {__version__}\njar: {jar_path()}\n\nSpark settings:")
+    for name, value in spark_settings().items():
+        print(f"  --conf {name}={value}")
+
+
+def _inspect(path: str, *, as_json: bool) -> int:
+    try:
+        inspection = inspect_table(path)
+    except (DeltaError, OSError) as problem:
+        print(one_line(str(problem)), file=sys.stderr)
+        return 2
+    if as_json:
+        print(json.dumps(inspection.to_json(), indent=2))
+        return 0
+    encoding = sys.stdout.encoding or "ascii"
+    text = render(inspection, has_blocks=_can_encode(BLOCK, encoding))
+    print(text.encode(encoding, "backslashreplace").decode(encoding), end="")
+    return 0
+
+
+def _can_encode(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _validate(path: str) -> int:
@@ -58,4 +150,4 @@ def _line(violation: Violation) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

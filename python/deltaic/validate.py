@@ -60,14 +60,21 @@ def validate_table(location: str) -> Validation:
     OSError
         If a file of the log cannot be read.
     """
-    table = _local_directory(location)
+    table = local_directory(location, "DELTAIC_VALIDATION_NEEDS_LOCAL_PATH")
     files = _commit_files(location, table / "_delta_log")
     damage: list[Violation] = []
     violations = validate_log(_readable_commits(files, damage))
     return Validation(len(files), (*violations, *damage))
 
 
-def _local_directory(location: str) -> Path:
+def local_directory(location: str, condition: str) -> Path:
+    """Return the directory that a path or a URI with the scheme ``file`` names.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With this condition, if the location is not local.
+    """
     uri = _URI.fullmatch(location)
     if uri is None:
         return Path(location)
@@ -76,7 +83,7 @@ def _local_directory(location: str) -> Path:
     if path.startswith("//"):
         host, _, path = path[2:].partition("/")
     if scheme.lower() != "file" or host not in ("", "localhost"):
-        raise error("DELTAIC_VALIDATION_NEEDS_LOCAL_PATH", path=location)
+        raise error(condition, path=location)
     return Path("/", unquote(path))
 
 

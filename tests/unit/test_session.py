@@ -94,7 +94,7 @@ def test_missing_jar_is_refused_with_what_to_do(
 def test_module_prints_version_jar_and_settings(
     jar: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([]) == 0
+    assert main(["settings"]) == 0
     printed = capsys.readouterr().out
     assert f"Deltaic {__version__}" in printed
     assert f"--conf spark.sql.extensions={EXTENSION}" in printed
@@ -117,8 +117,33 @@ def test_module_says_that_the_jar_is_missing(
 
 
 def test_module_refuses_other_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["jars"]) == 2
+    with pytest.raises(SystemExit) as exit_status:
+        main(["jars"])
+    assert exit_status.value.code == 2
     assert "usage" in capsys.readouterr().err
+
+
+def test_module_without_arguments_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    printed = capsys.readouterr().out
+    for command in ("inspect", "validate", "settings", "jar"):
+        assert f"\n    {command} " in printed
+
+
+@pytest.mark.parametrize("command", [[], ["inspect"], ["validate"], ["settings"], ["jar"]])
+def test_each_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_status:
+        main([*command, "--help"])
+    assert exit_status.value.code == 0
+    assert capsys.readouterr().out.startswith(" ".join(["usage: python -m deltaic", *command]))
+
+
+def test_version_names_deltaic_and_spark(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_status:
+        main(["--version"])
+    assert exit_status.value.code == 0
+    versions = " and ".join(load_json("spark-versions.json"))
+    assert capsys.readouterr().out == f"Deltaic {__version__} for Spark {versions}\n"
 
 
 def test_package_is_imported_without_pyspark() -> None:

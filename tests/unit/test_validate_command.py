@@ -189,13 +189,15 @@ def test_log_without_its_first_commits_is_refused(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["validate"], ["validate", ""], ["validate", "a", "b"], ["validate", "--help"]]
+    "arguments", [["validate"], ["validate", ""], ["validate", "a", "b"], ["validate", "--json"]]
 )
 def test_wrong_usage_prints_the_usage(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments) == 2
-    assert "python -m deltaic validate PATH" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as exit_status:
+        main(arguments)
+    assert exit_status.value.code == 2
+    assert "python -m deltaic" in capsys.readouterr().err
 
 
 def test_log_is_validated_without_pyspark(tmp_path: Path) -> None:

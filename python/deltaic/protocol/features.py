@@ -66,8 +66,8 @@ class Feature:
         Other metadata that makes it active.
     requires
         The features that it requires.
-    writable
-        Whether this build can write to a table that uses it.
+    readable, writable
+        Whether this build can read, and write to, a table that uses it.
     writable_when_inactive
         Whether this build can write to a table that supports the feature but does not use it.
     binds_earlier_files
@@ -83,9 +83,15 @@ class Feature:
     used_by: UsedBy
     requires: tuple[str, ...]
     aliases: frozenset[str]
+    readable: bool
     writable: bool
     writable_when_inactive: bool
     binds_earlier_files: bool
+
+    @property
+    def has_traces(self) -> bool:
+        """Whether the metadata of a table shows that the feature is active."""
+        return self.property_name is not None or self.used_by != UsedBy()
 
     def is_set(self, configuration: Mapping[str, str]) -> bool:
         """Whether its own property makes it active."""
@@ -112,6 +118,7 @@ def all_features() -> tuple[Feature, ...]:
                 used_by=UsedBy.from_json(record.get("usedBy", {})),
                 requires=tuple(record["requires"]),
                 aliases=frozenset(record["aliases"]),
+                readable=record["read"],
                 writable=record["write"],
                 writable_when_inactive=record.get("writableWhenInactive", False),
                 binds_earlier_files=record.get("bindsEarlierFiles", False),
@@ -227,6 +234,23 @@ def features_in_use(metadata: Metadata, table: str) -> frozenset[str]:
     """
     schema = parse_schema(metadata.schema_string, table)
     return _used_by_properties(metadata.configuration) | _used_by_schema(schema)
+
+
+def unreadable_features(protocol: Protocol) -> tuple[str, ...]:
+    """Return the features that readers must support and this build does not.
+
+    A feature that is known as one of readers counts on either side (docs/decisions/0036).
+    """
+    required = reader_features(protocol) | frozenset(
+        name for name in protocol.writer_features or () if _reads(name)
+    )
+    known = {name: find_feature(name) for name in required}
+    return tuple(sorted(n for n, feature in known.items() if not feature or not feature.readable))
+
+
+def unwritable_features(table: str, protocol: Protocol, metadata: Metadata) -> tuple[str, ...]:
+    """Return the features that writers must support and this build does not."""
+    return tuple(_unwritable_features(table, protocol, metadata))
 
 
 def require_writable(table: str, version: int, protocol: Protocol, metadata: Metadata) -> None:
