@@ -208,7 +208,7 @@ test-thorough: export DELTAIC_THOROUGH := 1
 test-thorough: build $(PEERS_STAMP) $(TPC_STAMP) ## Run what takes long and is left out of make test
 	$(call sbt,testOnly *MalformedLogSuite *SkippingSoundnessSuite)
 	$(run_python) -m pytest -m "thorough or drawn" --basetemp build/pytest tests --ignore tests/faults \
-	  --ignore tests/s3 --ignore tests/clients --ignore tests/tools $(ARGS)
+	  --ignore tests/s3 --ignore tests/clients --ignore tests/tools --ignore tests/ui $(ARGS)
 
 .PHONY: test-workloads
 test-workloads: export DELTAIC_WORKLOADS = $(or $(WORKLOADS),100)
@@ -230,7 +230,7 @@ peer-reads-0 peer-reads-1: peer-reads-%:
 .PHONY: test-py
 test-py: build $(PEERS_STAMP) $(TPC_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")
 	$(run_python) -m pytest --basetemp build/pytest tests --ignore tests/conformance --ignore tests/faults \
-	  --ignore tests/s3 --ignore tests/clients --ignore tests/tools $(ARGS)
+	  --ignore tests/s3 --ignore tests/clients --ignore tests/tools --ignore tests/ui $(ARGS)
 
 .PHONY: test-conformance
 test-conformance: build $(PEERS_STAMP) ## Read tables that others wrote, row by row
@@ -261,6 +261,13 @@ test-clients: build $(CLIENTS_STAMP) ## Run PySpark's client of Spark Connect, a
 .PHONY: test-tools
 test-tools: build $(TOOLS_STAMP) ## Run dbt and mack; not part of make test
 	$(call pytest_folder,tests/tools)
+
+# Debian's Chromium, unless there is a browser already.
+.PHONY: test-ui
+test-ui: build ## Look at Spark's UI with a browser, and take the guide's picture of it; not part of make test
+	command -v chromium google-chrome chrome > /dev/null || apt-get install -y --no-install-recommends chromium
+	$(call pytest_folder,tests/ui)
+	mkdir -p docs/guide/images && cp build/ui/sql-page.png docs/guide/images/sql-page.png
 
 pytest_folder = $(run_python) -m pytest --basetemp build/pytest $(1) $(ARGS)
 

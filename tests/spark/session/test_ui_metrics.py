@@ -25,7 +25,7 @@ def metrics_of(spark: SparkSession, action: Callable[[], object]) -> dict[str, s
     before = {execution.executionId() for execution in items(store.executionsList())}
     action()
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-    found = {}
+    found: dict[str, str] = {}
     for execution in items(store.executionsList()):
         number = execution.executionId()
         if number in before:

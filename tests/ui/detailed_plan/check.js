@@ -1,0 +1,1 @@
+localStorage.setItem("detailed-labels-checked", "true");
