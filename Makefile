@@ -36,6 +36,7 @@ AS_DELTA_WHEEL := dist/deltaic_as_delta-$(VERSION)-py3-none-any.whl
 
 JVM_SOURCES := $(shell find jvm -type f -path '*/src/main/*')
 PYTHON_SOURCES := $(shell find python/deltaic -type f \( -name '*.py' -o -name '*.json' -o -name py.typed \))
+EXAMPLES := $(shell find examples -type f -not -path '*/__pycache__/*')
 BUILD_FILES := build.sbt $(wildcard project/*.sbt project/*.scala) project/build.properties
 PYTHON_CODE := python/deltaic python/as-delta/delta $(wildcard tests bench examples)
 
@@ -164,7 +165,7 @@ test-python: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE) ## Run the Pytho
 
 # Tests whose Sparks are processes of their own: they run where there is a core to spare.
 APART = tests/spark/session/test_readme.py tests/spark/commit/test_committer_process.py \
-  tests/spark/commit/test_scala_programs.py
+  tests/spark/commit/test_scala_programs.py tests/spark/session/test_servers.py
 
 # Parts in sessions of their own, the longest first, so that two at a time keep both cores busy to the end.
 SPARK_FOLDERS = $(notdir $(patsubst %/,%,$(wildcard tests/spark/*/)))
@@ -208,7 +209,8 @@ test-thorough: export DELTAIC_THOROUGH := 1
 test-thorough: build $(PEERS_STAMP) $(TPC_STAMP) ## Run what takes long and is left out of make test
 	$(call sbt,testOnly *MalformedLogSuite *SkippingSoundnessSuite)
 	$(run_python) -m pytest -m "thorough or drawn" --basetemp build/pytest tests --ignore tests/faults \
-	  --ignore tests/s3 --ignore tests/clients --ignore tests/tools --ignore tests/ui $(ARGS)
+	  --ignore tests/s3 --ignore tests/clients --ignore tests/tools --ignore tests/ui \
+	  --ignore tests/release $(ARGS)
 
 .PHONY: test-workloads
 test-workloads: export DELTAIC_WORKLOADS = $(or $(WORKLOADS),100)
@@ -230,7 +232,8 @@ peer-reads-0 peer-reads-1: peer-reads-%:
 .PHONY: test-py
 test-py: build $(PEERS_STAMP) $(TPC_STAMP) ## Run the Python tests: units, conflicts, Spark, peers (ARGS="-k name")
 	$(run_python) -m pytest --basetemp build/pytest tests --ignore tests/conformance --ignore tests/faults \
-	  --ignore tests/s3 --ignore tests/clients --ignore tests/tools --ignore tests/ui $(ARGS)
+	  --ignore tests/s3 --ignore tests/clients --ignore tests/tools --ignore tests/ui \
+	  --ignore tests/release $(ARGS)
 
 .PHONY: test-conformance
 test-conformance: build $(PEERS_STAMP) ## Read tables that others wrote, row by row
@@ -287,6 +290,16 @@ first-query-classes: build ## Rewrite the list of the classes that a first query
 
 .PHONY: wheel
 wheel: $(WHEEL) $(AS_DELTA_WHEEL) ## Build the wheel, jar inside, and that of the package delta, into dist/
+
+.PHONY: release
+release: wheel $(SBT_LAUNCHER) ## Build all that is published, into dist/: the wheels, a Maven repository, bills of materials
+	rm -rf dist/maven dist/*.cdx.json
+	$(call sbt,publish; makeBom)
+	cp jvm/*/target/*.cdx.json dist/
+
+.PHONY: test-release
+test-release: release ## Install what is published into fresh environments, and build it twice; not part of make test
+	$(call pytest_folder,tests/release)
 
 .PHONY: docs
 docs: protocol-page build $(SBT_LAUNCHER) ## Rewrite docs/protocol.md, and build the API pages into build/docs
@@ -425,9 +438,14 @@ $(CLASS_ARCHIVE): $(VENV_STAMP) | $(PACKAGE_JAR) $(EDITABLE_STAMP)
 	@mkdir -p $(@D)
 	$(run_python) -m tests.support.class_archive > build/class-archive.log 2>&1 || { cat build/class-archive.log >&2; exit 1; }
 
-$(WHEEL): $(PACKAGE_JAR) $(VENV_STAMP) $(PYTHON_SOURCES) python/pyproject.toml
-	@rm -rf python/build $(WHEEL)
-	$(call build_wheel,python)
+# From a copy, to which the examples are added.
+$(WHEEL): $(PACKAGE_JAR) $(VENV_STAMP) $(PYTHON_SOURCES) $(EXAMPLES) python/pyproject.toml README.md LICENSE
+	@rm -rf build/wheel $(WHEEL)
+	@mkdir -p build/wheel/deltaic
+	@cp -rL python/pyproject.toml python/README.md python/LICENSE build/wheel/
+	@tar -C python --exclude __pycache__ -c deltaic | tar -C build/wheel -x
+	@tar --exclude __pycache__ -c examples | tar -C build/wheel/deltaic -x
+	$(call build_wheel,build/wheel)
 
 $(AS_DELTA_WHEEL): $(VENV_STAMP) $(wildcard python/as-delta/*.* python/as-delta/delta/*)
 	@rm -rf python/as-delta/build $(AS_DELTA_WHEEL)
@@ -436,8 +454,9 @@ $(AS_DELTA_WHEEL): $(VENV_STAMP) $(wildcard python/as-delta/*.* python/as-delta/
 # Two builds of the same sources are the same bytes.
 define build_wheel
 @mkdir -p build
-SOURCE_DATE_EPOCH=1577836800 $(PY) -m build --wheel --no-isolation --outdir dist $(1) > build/wheel.log 2>&1 || \
-  { cat build/wheel.log >&2; exit 1; }
+SOURCE_DATE_EPOCH=1577836800 $(PY) -m build --wheel --no-isolation --outdir dist $(1) > $@.log 2>&1 || \
+  { cat $@.log >&2; exit 1; }
+@rm $@.log
 @touch $@
 @echo "Built $@"
 endef

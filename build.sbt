@@ -9,6 +9,24 @@ ThisBuild / versionScheme := Some("early-semver")
 ThisBuild / semanticdbEnabled := true
 ThisBuild / semanticdbVersion := Dependencies.semanticdb
 
+// What a POM has to say, and where `publish` puts the artifacts.
+ThisBuild / description := "An independent Delta Lake engine for Apache Spark"
+ThisBuild / homepage := Some(url("https://deltaic.io"))
+ThisBuild / licenses := Seq(License.Apache2)
+ThisBuild / developers := List(
+  Developer("deltaic", "The Deltaic developers", "developers@deltaic.io", url("https://deltaic.io"))
+)
+ThisBuild / scmInfo := Some(
+  ScmInfo(url("https://deltaic.io/source"), "scm:git:https://deltaic.io/source.git")
+)
+ThisBuild / publishTo := Some(
+  Resolver.file("dist", (LocalRootProject / baseDirectory).value / "dist" / "maven")(
+    Resolver.mavenStylePatterns
+  )
+)
+ThisBuild / publishMavenStyle := true
+Global / excludeLintKeys ++= Set(bomFileName, bomFormat, includeBomTimestamp)
+
 // A warning is an error. Three kinds are not, because scalafix can only remove what still compiles; `make lint`
 // fails on each of them all the same. The rule on the right wins.
 ThisBuild / scalacOptions ++= Seq(
@@ -24,6 +42,13 @@ ThisBuild / scalacOptions ++= Seq(
 
 // Every suite runs in a JVM of its own module, one after another: each starts Spark or races for the same table.
 lazy val shared = Seq(
+  // Spark has it.
+  autoScalaLibrary := false,
+  libraryDependencies += "org.scala-lang" % "scala-library" % scalaVersion.value % Provided,
+  // A bill of what the module is compiled with; all of it is Spark's own, and none of it is in a jar of ours.
+  bomFileName := s"${name.value}-${version.value}.cdx.json",
+  bomFormat := "json",
+  includeBomTimestamp := false,
   // A link that scaladoc cannot resolve is no reason to have no pages.
   Compile / doc / scalacOptions ~= (_.filterNot(o => o.startsWith("-W") || o.startsWith("-Xlint"))),
   Test / fork := true,
