@@ -13,7 +13,7 @@ from deltaic.inspection.gather import inspect_table
 from deltaic.inspection.render import BLOCK, one_line, render
 from deltaic.protocol.validation.log import Violation
 from deltaic.resources import load_json
-from deltaic.session import jar_path, spark_settings
+from deltaic.session import delta_api_jar_path, examples_path, jar_path, spark_settings
 from deltaic.validate import validate_table
 
 _PATH_HELP = "the directory of the table: a local path, or a URI with the scheme file"
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 for success. `validate`, `jar` and `settings` return 1 for an error, `inspect` returns 2.
+        0 for success, 1 for an error; `inspect` returns 2 for an error.
         `validate` also returns 1 for a log that violates the protocol.
 
     Raises
@@ -51,7 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "settings":
                 _print_settings()
             case "jar":
-                print(jar_path())
+                jars = [jar_path(), *([delta_api_jar_path()] if options.delta_api else [])]
+                print(*jars, sep=",")
+            case "examples":
+                print(examples_path())
             case "validate":
                 return _validate(options.path)
     except (DeltaError, OSError) as problem:
@@ -96,7 +99,17 @@ def _parser() -> argparse.ArgumentParser:
         "print the version, the path of the jar and the Spark settings",
         "Print the version, the path of the jar, and the settings that a Spark session needs.",
     )
-    command("jar", "print the path of the jar", "Print the path of the jar, for --jars.")
+    jar = command("jar", "print the path of the jar", "Print the path of the jar, for --jars.")
+    jar.add_argument(
+        "--delta-api",
+        action="store_true",
+        help="print the path of the jar for Scala and Java programs, too, after a comma",
+    )
+    command(
+        "examples",
+        "print the folder of the example programs",
+        "Print the folder of the example programs in Python, Scala and Java.",
+    )
     return parser
 
 

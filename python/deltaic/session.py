@@ -178,6 +178,13 @@ def delta_api_jar_path() -> Path:
     return _jar("deltaic-delta-api_*.jar")
 
 
+def examples_path() -> Path:
+    """Return the folder of the example programs, in the package or in a checkout."""
+    package = Path(__file__).resolve().parent
+    inside = package / "examples"
+    return inside if inside.is_dir() else package.parents[1] / "examples"
+
+
 def _jar(pattern: str, named: str | None = None) -> Path:
     folder = Path(__file__).resolve().parent / "jars"
     jars = [Path(named)] if named else sorted(folder.glob(pattern))
