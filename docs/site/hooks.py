@@ -49,14 +49,6 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
-def on_nav(nav: Any, config: Any, files: Files) -> Any:
-    """Leave the decisions and the pages of other files out of the navigation without a warning."""
-    for file in files.documentation_pages():
-        if file.src_uri.startswith(("project/", "decisions/")):
-            file.inclusion = type(file.inclusion).NOT_IN_NAV
-    return nav
-
-
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Fill in the tables of a page, and change its links that lead out of ``docs``."""
     source = page.file.src_uri

@@ -39,7 +39,7 @@ SOURCES = sources()
         (f"{_SPARK}/sql/analysis/merge/KeyPair.scala", ("rowlevel",)),
         (f"{_SPARK}/DeltaicCatalog.scala", ("session", "catalog")),
         ("python/deltaic/commit/rebase.py", ("commit",)),
-        ("docs/settings.md", ()),
+        ("docs/guide/settings.md", ()),
     ],
 )
 def test_folders_are_those_of_the_innermost_package(file: str, folders: tuple[str, ...]) -> None:
