@@ -1,9 +1,9 @@
 """What `mkdocs` does with the pages besides: it fills in tables, and follows links out of `docs`.
 
-- A comment such as ``<!-- table: settings -->`` stands for a table that `docs.site.tables` makes of
-  the JSON files of the package.
-- A link to a file of the repository outside of ``docs`` leads to a page that is made of it, if it is
-  one of `PAGES`. Another one is only text: the site has no place to lead to.
+- A comment such as ``<!-- table: settings -->`` stands for a table that `docs.site.tables` makes
+  of the JSON files of the package.
+- A link to a file of the repository outside of ``docs`` leads to a page that is made of it, if it
+  is one of `PAGES`. Another one is only text: the site has no place to lead to.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ PAGES: Mapping[str, str] = {
 _SAME_AS: Mapping[str, str] = {"README.md": "index.md"}
 
 _TABLE = re.compile(r"^<!-- table: (?P<name>[a-z-]+) -->$", re.M)
-_LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s#]*)(?P<anchor>#[^()\s]*)?\)")
+_LINK = re.compile(
+    r"(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s#]*)(?P<anchor>#[^()\s]*)?\)"
+)
 _FENCED = re.compile(r"(^ *```.*?^ *```$)", re.M | re.S)
 
 
@@ -89,6 +91,8 @@ def _replaced(source: str, place: str) -> Any:
             page = f"{page}/README.md" if (ROOT / path).is_dir() else page
         if page is None:
             return found["text"]
-        return f"[{found['text']}]({posixpath.relpath(page, posixpath.dirname(place) or '.')}{anchor})"
+        return (
+            f"[{found['text']}]({posixpath.relpath(page, posixpath.dirname(place) or '.')}{anchor})"
+        )
 
     return replace

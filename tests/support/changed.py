@@ -48,6 +48,7 @@ FOLDERS = {
     "python/deltaic/spark": ("commit", "session"),
     "python/deltaic": ("catalog", "rowlevel"),
     "python/as-delta": ("catalog",),
+    "docs/guide": ("session",),
 }
 
 _BY_LENGTH = sorted(FOLDERS, key=len, reverse=True)

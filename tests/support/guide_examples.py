@@ -11,8 +11,9 @@ import contextlib
 import doctest
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ FOLDER = "/tmp/guide"
 _FENCED = re.compile(
     r"^(?P<indent> *)```(?P<language>[a-z]*)\n(?P<text>.*?)^(?P=indent)```$", re.M | re.S
 )
+_HEADING = re.compile(r"^#+ (.+)$", re.M)
 _END_OF_STATEMENT = re.compile(r";[ \t]*(?:--[^\n]*)?$", re.M)
 
 
@@ -38,6 +40,9 @@ class Block:
 
     Attributes
     ----------
+    name
+        The page, the heading, and the number of the block among those below it that are not
+        output, by which tests refer to it.
     line
         Of its first line in the page, from 1.
     shown
@@ -45,15 +50,11 @@ class Block:
     """
 
     page: str
+    name: str
     line: int
     language: str
     text: str
     shown: Block | None = None
-
-    @property
-    def name(self) -> str:
-        """The page and the first line of the text, by which tests refer to it."""
-        return f"{self.page}: {self.text.splitlines()[0]}"
 
 
 def pages() -> list[str]:
@@ -64,6 +65,7 @@ def pages() -> list[str]:
 def examples(page: str) -> list[Block]:
     """Return the blocks of a page, those of what others print apart."""
     found: list[Block] = []
+    below: Counter[str] = Counter()
     text = (GUIDE / f"{page}.md").read_text(encoding="utf-8")
     for match in _FENCED.finditer(text):
         indent = match["indent"]
@@ -71,11 +73,14 @@ def examples(page: str) -> list[Block]:
             line.removeprefix(indent) for line in match["text"].splitlines(keepends=True)
         )
         line = text.count("\n", 0, match.start()) + 2
-        block = Block(page, line, match["language"], body)
-        if block.language in ("output", "error"):
+        heading = _HEADING.findall(text, 0, match.start())[-1]
+        shows = match["language"] in ("output", "error")
+        below[heading] += not shows
+        name = f"{page}: {heading} {below[heading]}"
+        block = Block(page, name, line, match["language"], body)
+        if shows:
             assert found and found[-1].shown is None, f"{page}:{line}: shows what no example prints"
-            last = found.pop()
-            block = Block(page, last.line, last.language, last.text, shown=block)
+            block = replace(found.pop(), shown=block)
         found.append(block)
     return found
 
@@ -110,9 +115,11 @@ def run(block: Block, spark: SparkSession, names: dict[str, Any], folder: Path) 
         assert error is not None, f"{place} does not fail"
         actual = str(error).replace(str(folder), FOLDER)
     if block.shown is not None:
-        _require_equal(block.shown.text, actual, place)
+        require_equal(block.shown.text, actual, place)
     else:
-        assert block.language == "sql" or not actual, f"{place} prints, and does not show:\n{actual}"
+        assert block.language == "sql" or not actual, (
+            f"{place} prints, and does not show:\n{actual}"
+        )
 
 
 def _run_sql(text: str, spark: SparkSession) -> None:
@@ -129,7 +136,9 @@ def _statements(text: str) -> Iterator[str]:
             yield part.strip()
 
 
-def _require_equal(expected: str, actual: str, place: str) -> None:
+def require_equal(expected: str, actual: str, place: str) -> None:
+    """Require that an example prints what the page shows."""
+
     def lines(text: str) -> str:
         return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
 

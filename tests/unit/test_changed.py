@@ -39,7 +39,8 @@ SOURCES = sources()
         (f"{_SPARK}/sql/analysis/merge/KeyPair.scala", ("rowlevel",)),
         (f"{_SPARK}/DeltaicCatalog.scala", ("session", "catalog")),
         ("python/deltaic/commit/rebase.py", ("commit",)),
-        ("docs/guide/settings.md", ()),
+        ("docs/guide/settings.md", ("session",)),
+        ("docs/architecture.md", ()),
     ],
 )
 def test_folders_are_those_of_the_innermost_package(file: str, folders: tuple[str, ...]) -> None:
