@@ -24,9 +24,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "quick-start: SQL alone 1": ("61", "100"),
     "migrating: spark-submit, spark-sql and spark-shell 1": ("900 rows left",),
     "cluster: spark-submit 1": ("900 rows left",),
-    "servers: spark-sql 1": ("2",),
     "servers: spark-shell 1": ("rows left: 7",),
-    "servers: Notebooks, and the shell of PySpark 1": ("rows: 1",),
 }
 
 #: Pages whose examples in Python are a program, with a session of its own, for `test_readme.py`.
@@ -51,7 +49,12 @@ COVERED: Mapping[str, str] = {
         "tests/spark/session/test_readme.py::test_scala_of_the_guide_prints_what_it_says"
     ),
     "servers: Hive metastore 1": _HIVE,
+    "servers: Notebooks, and the shell of PySpark 1": (
+        "tests/spark/session/test_readme.py"
+        "::test_shell_of_pyspark_in_the_guide_has_a_session_of_deltaic"
+    ),
     "servers: Thrift server 1": _HIVE,
+    "servers: spark-sql 1": _HIVE,
     "sessions: Sessions 1": _SETTINGS,
     "tools: dbt 1": _DBT,
     "tools: dbt 2": _DBT,

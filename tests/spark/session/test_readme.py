@@ -27,7 +27,7 @@ def run_as_user(command: list[str], folder: Path) -> str:
 
 def require_lines(printed: str, expected: Sequence[str]) -> None:
     """Require lines that begin as expected, in this order, among others."""
-    lines = printed.splitlines()
+    lines = [line.removeprefix("scala> ") for line in printed.splitlines()]
     positions = [next((i for i, s in enumerate(lines) if s.startswith(e)), -1) for e in expected]
     assert -1 not in positions, lines
     assert positions == sorted(positions), "printed, but in another order"
@@ -68,6 +68,17 @@ def test_scala_of_the_guide_prints_what_it_says(tmp_path: Path) -> None:
     command = shlex.join(shell) + ' <<< "$1"'
     printed = run_as_user(["bash", "-euc", command, "bash", block.text], tmp_path)
     require_lines(printed, ["rows: 6", "at first: 10"])
+
+
+def test_shell_of_pyspark_in_the_guide_has_a_session_of_deltaic(tmp_path: Path) -> None:
+    [block] = [b for b in examples("servers") if b.text.startswith("pyspark ")]
+    # Without a terminal, Python starts the shell's session only if it is interactive.
+    command = f'PYSPARK_DRIVER_PYTHON_OPTS=-i {block.text.strip()} <<< "$1"'
+    typed = """
+spark.range(3).write.format("delta").save("numbers")
+print("rows:", spark.table("delta.`numbers`").count())
+"""
+    require_lines(run_as_user(["bash", "-euc", command, "bash", typed], tmp_path), ["rows: 3"])
 
 
 def test_defaults_of_the_guide_make_every_session_ours(tmp_path: Path) -> None:
