@@ -286,7 +286,7 @@ docs: protocol-page guide $(SBT_LAUNCHER) ## Rewrite docs/protocol.md, and build
 	$(call sbt,doc)
 	mkdir -p build/docs/scala
 	for module in core spark; do cp -r jvm/$$module/target/scala-2.13/api build/docs/scala/$$module; done
-	@echo "Open build/docs/index.html"
+	@echo "Open build/docs/index.html. Its search needs a server: python3 -m http.server -d build/docs"
 
 # The site is made anew. A link that leads nowhere, also within a page, fails it.
 .PHONY: guide

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,11 +116,27 @@ def clauses(grammar: str) -> str:
     return "".join(re.findall(rf"^(?:{'|'.join(names)})\b.*?;$", grammar, re.M | re.S))
 
 
-@pytest.mark.parametrize(
-    "name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md"]
-)
-def test_links_of_pages_outside_of_docs_lead_to_files(name: str) -> None:
-    text = (ROOT / name).read_text(encoding="utf-8")
-    folder = (ROOT / name).parent
-    targets = re.findall(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)", text)
-    assert [target for target in targets if not (folder / target).exists()] == []
+LINKING = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md"]
+LINKING += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
+
+
+@pytest.mark.parametrize("name", LINKING)
+def test_links_of_a_page_lead_to_files_and_headings(name: str) -> None:
+    page = ROOT / name
+    text = re.sub(
+        r"^```.*?^```$|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.M | re.S
+    )
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)", text):
+        led_to = page.parent / target if target else page
+        assert led_to.exists(), target
+        assert not anchor or anchor in anchors(led_to), f"{target}#{anchor}"
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as mkdocs and GitHub make them."""
+    text = page.read_text(encoding="utf-8")
+    for name, table in TABLES.items():
+        text = text.replace(f"<!-- table: {name} -->", table(""))
+    words = (re.sub(r"[^\w\s-]", "", heading) for heading in re.findall(r"^#+ (.*)$", text, re.M))
+    return {re.sub(r"\s", "-", heading.strip().lower()) for heading in words}
