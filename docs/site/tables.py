@@ -231,10 +231,19 @@ def _condition(name: str, record: Mapping[str, Any]) -> str:
     what, *advice = record["message"]
     classes = f"SQLSTATE {_code(record['sqlState'])}, in Spark {_code(record['sparkClass'])}"
     parts = [f"### {name}\n", f"{_message(what)}\n"]
-    to_do = " ".join(map(_message, advice)) or "The reason in the message says which are valid."
-    parts.append(f"**What to do:** {to_do}\n")
+    parts.append(f"**What to do:** {_to_do(advice)}\n")
     parts.append(f"{classes}\n{{ .condition }}\n")
     return "\n".join(parts)
+
+
+def _to_do(advice: Sequence[str]) -> str:
+    """Return the advice of a message, which may be in a parameter."""
+    if not advice:
+        return "The message says which values are valid (<var>reason</var>)."
+    parameter = re.fullmatch(r"(<\w+>)(?: Nothing was written\.)?", " ".join(advice))
+    if parameter is not None:
+        return f"The message says it ({_message(parameter[1])})."
+    return " ".join(map(_message, advice))
 
 
 def _message(text: str) -> str:
