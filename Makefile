@@ -175,7 +175,7 @@ PYTHON_PARTS = $(addprefix test-,spark-others conformance-and-units spark-write+
 
 .PHONY: $(PYTHON_PARTS)
 test-conformance-and-units: build $(CLASS_ARCHIVE)
-	$(call pytest_in_ci,units) tests/conflicts tests/unit tests/conformance $(APART)
+	$(call pytest_in_ci,units) tests/conflicts tests/unit tests/conformance tests/guide $(APART)
 test-peers-0 test-peers-1: test-peers-%: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,peers-$*) $(call half,tests/peers,$*)
 $(SPARK_PARTS:%=test-spark-%): test-spark-%: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE)

@@ -48,11 +48,12 @@ FOLDERS = {
     "python/deltaic/spark": ("commit", "session"),
     "python/deltaic": ("catalog", "rowlevel"),
     "python/as-delta": ("catalog",),
-    "docs/guide": ("session",),
 }
 
 _BY_LENGTH = sorted(FOLDERS, key=len, reverse=True)
 _SPARK_TESTS = "tests/spark/"
+_GUIDE = "docs/guide/"
+_GUIDE_TESTS = "tests/guide/test_pages.py"
 _SCALA = ("jvm/core/src/main/scala/", "jvm/spark/src/main/scala/")
 _SUITES = ("jvm/core/src/test/scala/", "jvm/spark/src/test/scala/")
 
@@ -72,7 +73,7 @@ def changed_since(base: str) -> list[str]:
 
 
 def spark_tests(changed: Iterable[str]) -> list[str]:
-    """Return the folders of the changed packages, and the changed tests in other folders."""
+    """Return the folders of the changed packages, the changed tests in others, and the guide's."""
     files = list(changed)
     folders = {f"{_SPARK_TESTS}{folder}" for file in files for folder in folders_of(file)}
     tests = {
@@ -83,7 +84,8 @@ def spark_tests(changed: Iterable[str]) -> list[str]:
         and (ROOT / file).is_file()
         and str(PurePosixPath(file).parent) not in folders
     }
-    return sorted(folders) + sorted(tests)
+    guide = [_GUIDE_TESTS] if any(file.startswith(_GUIDE) for file in files) else []
+    return sorted(folders) + sorted(tests) + guide
 
 
 def folders_of(file: str) -> Sequence[str]:

@@ -1,7 +1,8 @@
 """Tests of the examples of the guide that do not run with the others of their page.
 
 An example is named as in `guide_examples.Block`. One in Python or SQL that is not listed runs in
-`test_guide.py`; one in another language must be listed, except for the syntax of statements.
+`tests/guide/test_pages.py`. One in another language must be listed, except for the syntax of
+statements.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _SETTINGS = "tests/unit/test_session.py::test_module_prints_version_jar_and_sett
 _CONNECT = "tests/clients/test_connect.py::test_client_changes_and_reads_a_table"
 _KEDRO = "tests/clients/test_kedro.py::test_spark_dataset_of_format_delta_is_saved_found_and_loaded"
 
-#: Shell commands that `test_readme.py` runs as a user does, and what they print among other lines.
+#: Shell commands that `tests/guide/test_programs.py` runs as a user does, and lines that they print.
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "quick-start: A program 1": ("900 rows left",),
     "quick-start: SQL alone 1": ("61", "100"),
@@ -27,14 +28,14 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "servers: spark-shell 1": ("rows left: 7",),
 }
 
-#: Pages whose examples in Python are a program, with a session of its own, for `test_readme.py`.
+#: Pages whose examples in Python are a program, which `tests/guide/test_programs.py` runs.
 PROGRAMS = ("migrating", "quick-start", "sessions", "tools")
 
 #: Examples that other tests run, or that show what other tests run.
 COVERED: Mapping[str, str] = {
     "cluster: S3 1": _S3,
     "cluster: Settings for every job 1": (
-        "tests/spark/session/test_readme.py::test_defaults_of_the_guide_make_every_session_ours"
+        "tests/guide/test_programs.py::test_defaults_of_the_guide_make_every_session_ours"
     ),
     "command-line: jar 1": "tests/unit/test_session.py::test_module_prints_the_jar_alone",
     "command-line: validate 1": (
@@ -46,12 +47,11 @@ COVERED: Mapping[str, str] = {
     ),
     "quick-start: Install 2": _SETTINGS,
     "scala: Scala and Java 1": (
-        "tests/spark/session/test_readme.py::test_scala_of_the_guide_prints_what_it_says"
+        "tests/guide/test_programs.py::test_scala_of_the_guide_prints_what_it_says"
     ),
     "servers: Hive metastore 1": _HIVE,
     "servers: Notebooks, and the shell of PySpark 1": (
-        "tests/spark/session/test_readme.py"
-        "::test_shell_of_pyspark_in_the_guide_has_a_session_of_deltaic"
+        "tests/guide/test_programs.py::test_shell_of_pyspark_in_the_guide_has_a_session_of_deltaic"
     ),
     "servers: Thrift server 1": _HIVE,
     "servers: spark-sql 1": _HIVE,
