@@ -19,7 +19,7 @@ _SETTINGS = "tests/unit/test_session.py::test_module_prints_version_jar_and_sett
 _CONNECT = "tests/clients/test_connect.py::test_client_changes_and_reads_a_table"
 _KEDRO = "tests/clients/test_kedro.py::test_spark_dataset_of_format_delta_is_saved_found_and_loaded"
 
-#: Shell commands that `tests/guide/test_programs.py` runs as a user does, and lines that they print.
+#: Shell commands that `tests/guide/test_programs.py` runs as a user, and lines that they print.
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "quick-start: A program 1": ("900 rows left",),
     "quick-start: SQL alone 1": ("61", "100"),
