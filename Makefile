@@ -24,6 +24,8 @@ CLIENTS := .tools/clients
 CLIENTS_STAMP := $(CLIENTS)/.installed
 TOOLS := .tools/tools
 TOOLS_STAMP := $(TOOLS)/.installed
+DOCS := .tools/docs
+DOCS_STAMP := $(DOCS)/.installed
 TPC_STAMP := .tools/tpc/.fetched
 TPC_DATA_STAMP := .tools/tpc-data/.installed
 JAR_NAME := deltaic-spark_2.13-$(VERSION).jar
@@ -38,7 +40,7 @@ JVM_SOURCES := $(shell find jvm -type f -path '*/src/main/*')
 PYTHON_SOURCES := $(shell find python/deltaic -type f \( -name '*.py' -o -name '*.json' -o -name py.typed \))
 EXAMPLES := $(shell find examples -type f -not -path '*/__pycache__/*')
 BUILD_FILES := build.sbt $(wildcard project/*.sbt project/*.scala) project/build.properties
-PYTHON_CODE := python/deltaic python/as-delta/delta $(wildcard tests bench examples)
+PYTHON_CODE := python/deltaic python/as-delta/delta $(wildcard tests bench examples docs/site)
 
 MVN := mvn -q -B -ntp
 MVN_DEPENDENCY := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
@@ -176,7 +178,7 @@ PYTHON_PARTS = $(addprefix test-,spark-others conformance-and-units spark-write+
 
 .PHONY: $(PYTHON_PARTS)
 test-conformance-and-units: build $(CLASS_ARCHIVE)
-	$(call pytest_in_ci,units) tests/conflicts tests/unit tests/conformance $(APART)
+	$(call pytest_in_ci,units) tests/conflicts tests/unit tests/conformance tests/guide $(APART)
 test-peers-0 test-peers-1: test-peers-%: build $(PEERS_STAMP) $(CLASS_ARCHIVE)
 	$(call pytest_in_ci,peers-$*) $(call half,tests/peers,$*)
 $(SPARK_PARTS:%=test-spark-%): test-spark-%: build $(PEERS_STAMP) $(TPC_STAMP) $(CLASS_ARCHIVE)
@@ -302,13 +304,16 @@ test-release: release ## Install what is published into fresh environments, and 
 	$(call pytest_folder,tests/release)
 
 .PHONY: docs
-docs: protocol-page build $(SBT_LAUNCHER) ## Rewrite docs/protocol.md, and build the API pages into build/docs
-	rm -rf build/docs
+docs: protocol-page guide $(SBT_LAUNCHER) ## Rewrite docs/protocol.md, and build the guide with the API pages into build/docs
 	$(call sbt,doc)
-	mkdir -p build/docs/jvm
-	for module in core spark delta-api; do cp -r jvm/$$module/target/scala-2.13/api build/docs/jvm/$$module; done
-	$(PY) -m pdoc --docformat numpy --output-directory build/docs/python deltaic
-	@echo "Open build/docs/python/index.html or build/docs/jvm/spark/index.html"
+	mkdir -p build/docs/scala
+	for module in core spark delta-api; do cp -r jvm/$$module/target/scala-2.13/api build/docs/scala/$$module; done
+	@echo "Open build/docs/index.html. Its search needs a server: python3 -m http.server -d build/docs"
+
+# The site is made anew. A link that leads nowhere, also within a page, fails it.
+.PHONY: guide
+guide: $(DOCS_STAMP) ## Build the guide alone into build/docs, without the pages of Scala
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/venv/bin/python -m mkdocs build --strict --quiet
 
 .PHONY: lock
 lock: ## Pin the newest versions that requirements-dev.in allows
@@ -332,6 +337,9 @@ lock: ## Pin the newest versions that requirements-dev.in allows
 	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 	  requirements-tools.in --output-file requirements-tools.lock
+	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+	  requirements-docs.in --output-file requirements-docs.lock
 
 .PHONY: clean
 clean: ## Remove everything built; .venv and .tools stay
@@ -339,7 +347,7 @@ clean: ## Remove everything built; .venv and .tools stay
 	  python/as-delta/build python/as-delta/*.egg-info \
 	  python/deltaic/jars .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \
 	  metastore_db derby.log spark-warehouse $(EDITABLE_STAMP)
-	find python tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
+	find python tests bench examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
 
 # What the targets above are made of.
 
@@ -393,6 +401,10 @@ $(CLIENTS_STAMP): requirements-clients.lock
 	$(make_environment)
 
 $(TOOLS_STAMP): requirements-tools.lock
+	$(make_environment)
+
+# What builds the guide as a site.
+$(DOCS_STAMP): requirements-docs.lock
 	$(make_environment)
 
 # In the folder of the stamp, with the packages of the lock file.

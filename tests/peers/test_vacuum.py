@@ -163,7 +163,7 @@ def test_delta_rs_reads_what_is_left_and_its_vacuum_finds_nothing_more(
 def test_delta_spark_vacuums_a_table_unless_it_has_inline_deletion_vectors(
     spark: SparkSession, delta_spark: SparkProcess, table: str
 ) -> None:
-    """It is a defect of delta-spark 4.4.0, which docs/limits.md describes with the setting."""
+    """It is a defect of delta-spark 4.4.0: docs/guide/limits.md describes it, with the setting."""
 
     def vacuum_after_delete(path: str) -> list[str]:
         rows = spark.range(0, 100, 1, 1).write.format("delta")

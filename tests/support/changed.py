@@ -53,6 +53,8 @@ FOLDERS = {
 
 _BY_LENGTH = sorted(FOLDERS, key=len, reverse=True)
 _SPARK_TESTS = "tests/spark/"
+_GUIDE = "docs/guide/"
+_GUIDE_TESTS = "tests/guide/test_pages.py"
 _SCALA = tuple(f"jvm/{module}/src/main/scala/" for module in ("core", "spark", "delta-api"))
 _SUITES = tuple(f"jvm/{module}/src/test/scala/" for module in ("core", "spark", "delta-api"))
 
@@ -72,7 +74,7 @@ def changed_since(base: str) -> list[str]:
 
 
 def spark_tests(changed: Iterable[str]) -> list[str]:
-    """Return the folders of the changed packages, and the changed tests in other folders."""
+    """Return the folders of the changed packages, the changed tests in others, and the guide's."""
     files = list(changed)
     folders = {f"{_SPARK_TESTS}{folder}" for file in files for folder in folders_of(file)}
     tests = {
@@ -83,7 +85,8 @@ def spark_tests(changed: Iterable[str]) -> list[str]:
         and (ROOT / file).is_file()
         and str(PurePosixPath(file).parent) not in folders
     }
-    return sorted(folders) + sorted(tests)
+    guide = [_GUIDE_TESTS] if any(file.startswith(_GUIDE) for file in files) else []
+    return sorted(folders) + sorted(tests) + guide
 
 
 def folders_of(file: str) -> Sequence[str]:

@@ -39,7 +39,7 @@ SOURCES = sources()
         (f"{_SPARK}/sql/analysis/merge/KeyPair.scala", ("rowlevel",)),
         (f"{_SPARK}/DeltaicCatalog.scala", ("session", "catalog")),
         ("python/deltaic/commit/rebase.py", ("commit",)),
-        ("docs/settings.md", ()),
+        ("docs/architecture.md", ()),
     ],
 )
 def test_folders_are_those_of_the_innermost_package(file: str, folders: tuple[str, ...]) -> None:
@@ -50,6 +50,10 @@ def test_changed_tests_run_unless_their_folder_does() -> None:
     scan, write = "tests/spark/scan/test_scan_plan.py", "tests/spark/write/test_write_modes.py"
     changed = [f"{_SPARK}/scan/TableScan.scala", scan, write, "tests/spark/write/test_gone.py"]
     assert spark_tests(changed) == ["tests/spark/scan", write]
+
+
+def test_changed_pages_of_the_guide_run() -> None:
+    assert spark_tests(["docs/guide/reading.md"]) == ["tests/guide/test_pages.py"]
 
 
 def test_suites_are_those_of_changed_packages() -> None:

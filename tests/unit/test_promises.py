@@ -13,6 +13,7 @@ import pytest
 
 from deltaic.exceptions import InvalidArgumentError
 from deltaic.protocol.properties import TableProperty, all_properties, check_properties
+from deltaic.resources import load_json
 from tests.support.paths import ROOT
 
 
@@ -164,7 +165,7 @@ OPTIONS: dict[str, Shown | Vacuous] = {
     "versionAsOf": Shown("tests/spark/write/test_write_modes.py"),
 }
 
-#: Every setting of docs/settings.md; a word stands for its older name, or for what differs in it.
+#: Every setting of settings.json; a word stands for its older name, or for what differs in it.
 SETTINGS: dict[str, Shown] = {
     "allowArbitraryProperties.enabled": Shown("tests/spark/write/test_session_options.py"),
     "alterLocation.bypassSchemaCheck": Shown("tests/spark/catalog/test_alter_table.py"),
@@ -316,8 +317,12 @@ def test_every_option_that_the_engine_reads_is_in_the_list() -> None:
     assert {name for name in found if name.casefold() not in known} <= actions
 
 
-def test_every_setting_of_the_documentation_is_in_the_list_and_no_other() -> None:
-    assert documented_settings() == SETTINGS.keys()
+def test_every_setting_of_the_guide_is_in_the_list_and_no_other() -> None:
+    assert documented("settings.json", "spark.deltaic.") == SETTINGS.keys()
+
+
+def test_every_option_of_the_guide_is_in_the_list_and_no_other() -> None:
+    assert documented("options.json", "") == OPTIONS.keys()
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -325,7 +330,12 @@ def test_each_setting_is_done(name: str) -> None:
     require_shown(name, SETTINGS[name])
 
 
-def documented_settings() -> set[str]:
-    lines = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8").splitlines()
-    columns = (line.split("|")[1] for line in lines if line.startswith("| `spark.deltaic."))
-    return {name for text in columns for name in re.findall(r"`spark\.deltaic\.([^`]+)`", text)}
+def documented(resource: str, prefix: str) -> set[str]:
+    """Return the names, without a prefix, that the guide lists from a resource."""
+    names = (
+        record[key]
+        for record in load_json(resource)
+        for key in ("name", "otherName")
+        if key in record
+    )
+    return {name.removeprefix(prefix) for name in names}

@@ -14,7 +14,7 @@ from deltaic.__main__ import main
 from deltaic._version import __version__
 from deltaic.exceptions import InvalidArgumentError, TableStateError
 from deltaic.resources import load_json
-from deltaic.session import CATALOG, EXTENSION, jar_path
+from deltaic.session import CATALOG, EXTENSION, delta_api_jar_path, jar_path
 from tests.support.paths import ROOT
 
 
@@ -104,6 +104,15 @@ def test_module_prints_version_jar_and_settings(
 def test_module_prints_the_jar_alone(jar: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["jar"]) == 0
     assert capsys.readouterr().out == f"{jar}\n"
+
+
+def test_module_prints_both_jars_and_the_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["jar", "--delta-api"]) == 0
+    assert capsys.readouterr().out == f"{jar_path()},{delta_api_jar_path()}\n"
+    assert main(["examples"]) == 0
+    folder = Path(capsys.readouterr().out.strip())
+    assert folder == ROOT / "examples"
+    assert (folder / "scala" / "OrdersJob.scala").is_file()
 
 
 def test_module_says_that_the_jar_is_missing(

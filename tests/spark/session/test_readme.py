@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.support.paths import ROOT
-from tests.support.spark_scripts import output_of, user_environment
+from tests.support.user_runs import require_lines, run_as_user
 
 
-def run_as_user(command: list[str], folder: Path) -> str:
-    """Run `command` in `folder`, this Python first on PATH, and return what it printed."""
-    environment = user_environment(python=None)
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
-    (folder / "examples").symlink_to(ROOT / "examples")
-    return output_of(command, folder, environment)
-
-
-def readme_block(heading: str) -> tuple[str, str]:
-    """Return language and text of the first fenced block below `heading`."""
+def test_quick_start_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.search(rf"^### {re.escape(heading)}\n.*?^```(\w+)\n(.*?)^```$", text, re.M | re.S)
-    assert found is not None, f"the README has no fenced block below {heading!r}"
-    return found[1], found[2]
-
-
-@pytest.mark.parametrize(
-    ("heading", "printed"),
-    [
-        ("PySpark", ["5", "10"]),
-        ("spark-submit", ["900 rows left"]),
-        ("spark-sql", ["61", "100"]),
-    ],
-)
-def test_each_way_of_use_in_the_readme_prints_what_it_says(
-    heading: str, printed: list[str], tmp_path: Path
-) -> None:
-    language, code = readme_block(heading)
-    command = {"python": [sys.executable, "-c", code], "sh": ["bash", "-euc", code]}[language]
-    lines = run_as_user(command, tmp_path).splitlines()
-    positions = [next((i for i, s in enumerate(lines) if s.startswith(p)), -1) for p in printed]
-    assert -1 not in positions, lines
-    assert positions == sorted(positions), "printed, but in another order"
+    found = re.search(r"^## Quick start\n.*?^```python\n(.*?)^```$", text, re.M | re.S)
+    assert found is not None, "the README has no example below its quick start"
+    require_lines(run_as_user([sys.executable, "-c", found[1]], tmp_path), ["5", "10"])
 
 
 def test_isolation_example_shows_the_key_twice_at_the_weaker_level_alone(tmp_path: Path) -> None:
