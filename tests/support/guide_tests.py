@@ -38,7 +38,7 @@ COVERED: Mapping[str, str] = {
         "tests/guide/test_programs.py::test_defaults_of_the_guide_make_every_session_ours"
     ),
     "command-line: inspect 1": (
-        "tests/unit/test_inspect_command.py::test_table_is_shown_in_sections"
+        "tests/unit/test_inspect_command.py::test_sections_are_printed"
     ),
     "command-line: settings, jar, examples 1": (
         "tests/unit/test_session.py::test_module_prints_the_jar_alone"
