@@ -20,6 +20,7 @@ from deltaic.commands.alter.rename_column import RenameColumn
 from deltaic.commands.alter.replace_columns import ReplaceColumns
 from deltaic.commands.alter.sync_identity import ExtremeValue, SyncIdentity
 from deltaic.commands.alter.table_properties import AlterProperties
+from deltaic.commands.alter.upgrade_protocol import UpgradeProtocol
 from deltaic.commands.clone import CloneRequest, CloneTable
 from deltaic.commands.convert import ConvertToDelta
 from deltaic.commands.definitions.create_statement import (
@@ -28,6 +29,11 @@ from deltaic.commands.definitions.create_statement import (
     RequestedDefinition,
 )
 from deltaic.commands.detail import DescribeDetail
+from deltaic.commands.domain_metadata import (
+    DescribeDomainMetadata,
+    RemoveDomainMetadata,
+    SetDomainMetadata,
+)
 from deltaic.commands.generate import Generate
 from deltaic.commands.history import DescribeHistory
 from deltaic.commands.plan_write import WriteRequest
@@ -73,6 +79,7 @@ ARGUMENTS: tuple[type[Message], ...] = (
     ConvertToDelta,
     CreateTable,
     DescribeDetail,
+    DescribeDomainMetadata,
     DescribeHistory,
     DropColumns,
     DropConstraint,
@@ -82,12 +89,15 @@ ARGUMENTS: tuple[type[Message], ...] = (
     LikeTable,
     NewColumn,
     Position,
+    RemoveDomainMetadata,
     RenameColumn,
     ReplaceColumns,
     RequestedDefinition,
     CloneTable,
     Restore,
+    SetDomainMetadata,
     SyncIdentity,
+    UpgradeProtocol,
     Vacuum,
 )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from deltaic.commands.alter.alteration import Alteration, alter, current_snapshot
 from deltaic.commands.definitions.column_parameters import compact
 from deltaic.commit.clock import Clock
+from deltaic.commit.message import Message
 from deltaic.commit.operations import Operation
 from deltaic.commit.ports import TableAccess
 from deltaic.commit.transaction import CommitResult, RetryPolicy
@@ -25,7 +26,7 @@ from deltaic.protocol.properties import ProtocolRequest
 
 
 @dataclass(frozen=True, slots=True)
-class UpgradeProtocol:
+class UpgradeProtocol(Message):
     """The arguments: the new protocol versions, or the features to add."""
 
     table: str

@@ -1,0 +1,43 @@
+"""A server of Spark Connect with the plugins, and what both kinds of sessions run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.spark_scripts import free_port, spark_server, submit_options
+
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+
+#: The names of the plugins, and those of delta-spark that Deltaic provides, too.
+PLUGINS = "io.deltaic.spark.connect.Deltaic"
+PLUGINS_OF_DELTA_SPARK = "org.apache.spark.sql.connect.delta.Delta"
+
+
+@contextmanager
+def connect_server(
+    folder: Path, plugins: str | None = None, settings: dict[str, str] | None = None
+) -> Iterator[str]:
+    """Run a server as long as the context lasts, and yield its address.
+
+    Parameters
+    ----------
+    plugins
+        What the names of the plugins begin with; none are set by default.
+    settings
+        Others of the server.
+    """
+    port = free_port()
+    all_settings = {
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **(settings or {}),
+    }
+    if plugins is not None:
+        for kind in ("Relation", "Command"):
+            setting = f"spark.connect.extensions.{kind.lower()}.classes"
+            all_settings[setting] = f"{plugins}{kind}Plugin"
+    with spark_server(SERVER, submit_options(all_settings), [], folder, port):
+        yield f"sc://127.0.0.1:{port}"
