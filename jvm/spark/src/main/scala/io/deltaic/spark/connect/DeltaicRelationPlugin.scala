@@ -26,15 +26,9 @@ class DeltaicRelationPlugin extends RelationPlugin {
       packed: Array[Byte],
       planner: SparkConnectPlanner
   ): Optional[LogicalPlan] = {
-    val result = WireMessage.unpack(packed, RelationMessage, TableCall, MergeOnce).map { message =>
-      message.name match {
-        case RelationMessage => ofRelation(message, planner)
-        case TableCall => TableCalls.run(planner.session, message)
-        case MergeOnce =>
-          val transaction = message.string("app_id") -> message.long("version")
-          new RowLevelMessages(planner).merge(message.message("merge"), Some(transaction))
-      }
-    }
+    val result = WireMessage.unpack(packed, RelationMessage).map(ofRelation(_, planner))
+      .orElse(WireMessage.unpack(packed, TableCall).map(TableCalls.run(planner.session, _)))
+      .orElse(WireMessage.unpack(packed, MergeOnce).map(mergeOnce(_, planner)))
     Optional.ofNullable(result.map(SessionInternals.planOf).orNull)
   }
 
@@ -68,6 +62,11 @@ class DeltaicRelationPlugin extends RelationPlugin {
           isFull = false
         )
     }
+  }
+
+  private def mergeOnce(message: WireMessage, planner: SparkConnectPlanner): DataFrame = {
+    val transaction = message.string("app_id") -> message.long("version")
+    new RowLevelMessages(planner).merge(message.message("merge"), Some(transaction))
   }
 
   /** The client resolves the result as a name. */

@@ -120,11 +120,10 @@ private[connect] object WireMessage {
       entry.getKey -> Json.strings(entry.getValue)
     }.toMap
 
-  /** The message that a client has packed; none if it is not one of these. */
-  def unpack(packed: Array[Byte], names: String*): Option[WireMessage] = {
+  /** The message that a client has packed; none if it is another one. */
+  def unpack(packed: Array[Byte], name: String): Option[WireMessage] = {
     val message = parsed("google.protobuf.Any")(AnyMessage.parseFrom(packed))
-    val name = message.getTypeUrl.substring(message.getTypeUrl.lastIndexOf('/') + 1)
-    Option.when(names.contains(name))(of(name, message.getValue))
+    Option.when(message.getTypeUrl.endsWith(s"/$name"))(of(name, message.getValue))
   }
 
   private def of(name: String, bytes: ByteString): WireMessage = {
@@ -139,8 +138,8 @@ private[connect] object WireMessage {
 
   private def fieldsOf(name: String): Map[String, Field] =
     declarations(name).map { case (field, declaration) =>
-      val Array(number, kind) = declaration.split(" ", 2)
-      field -> Field(number.toInt, kind.stripPrefix("[").stripSuffix("]"))
+      val (number, kind) = declaration.splitAt(declaration.indexOf(' '))
+      field -> Field(number.toInt, kind.trim.stripPrefix("[").stripSuffix("]"))
     }
 
   /** A plan may be nested as deeply as Spark allows for its own messages. */
