@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.support.spark_scripts import free_port, spark_server, submit_options
 
@@ -14,17 +15,21 @@ SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 PLUGINS = "io.deltaic.spark.connect.Deltaic"
 PLUGINS_OF_DELTA_SPARK = "org.apache.spark.sql.connect.delta.Delta"
 
+EMPTY: Mapping[str, str] = MappingProxyType({})
+
 
 @contextmanager
 def connect_server(
-    folder: Path, plugins: str | None = None, settings: dict[str, str] | None = None
+    folder: Path, python: str, plugins: str | None = PLUGINS, settings: Mapping[str, str] = EMPTY
 ) -> Iterator[str]:
     """Run a server as long as the context lasts, and yield its address.
 
     Parameters
     ----------
+    python
+        The Python that runs the functions of clients, which needs what a client needs.
     plugins
-        What the names of the plugins begin with; none are set by default.
+        What the names of the plugins begin with; by None, none are set.
     settings
         Others of the server.
     """
@@ -33,11 +38,11 @@ def connect_server(
         "spark.connect.grpc.binding.port": str(port),
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        **(settings or {}),
+        **settings,
     }
     if plugins is not None:
         for kind in ("Relation", "Command"):
             setting = f"spark.connect.extensions.{kind.lower()}.classes"
             all_settings[setting] = f"{plugins}{kind}Plugin"
-    with spark_server(SERVER, submit_options(all_settings), [], folder, port):
+    with spark_server(SERVER, submit_options(all_settings), [], folder, port, python):
         yield f"sc://127.0.0.1:{port}"

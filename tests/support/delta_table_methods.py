@@ -36,8 +36,8 @@ METHODS: Mapping[str, tuple[str, object]] = {
         list(range(10)),
     ),
     "isDeltaTable": (
-        "result = [DeltaTable.isDeltaTable(spark, path),"
-        " DeltaTable.isDeltaTable(spark, path + '/x')]",
+        "result = [bool(DeltaTable.isDeltaTable(spark, path)),"
+        " bool(DeltaTable.isDeltaTable(spark, path + '/x'))]",
         [True, False],
     ),
     "delete": ("table.delete('id % 2 = 1'); result = ids(table.toDF())", [0, 2, 4, 6, 8]),
@@ -60,12 +60,12 @@ METHODS: Mapping[str, tuple[str, object]] = {
     ),
     "update all": ("table.update(set={'id': '1'}); result = set(ids(table.toDF())) == {1}", True),
     "update of a nested field": (
-        "source = spark.sql(\"SELECT named_struct('x y', 1, 'z', 2) AS s\")\n"
+        "source = spark.sql(\"SELECT named_struct('x.y', 1, 'z', 2) AS s\")\n"
         "source.write.format('delta').save(path + '/nested')\n"
         "nested = DeltaTable.forPath(spark, path + '/nested')\n"
-        "nested.update(set={'s.`x y`': 's.z + 5'})\n"
+        "nested.update(set={'s.`x.y`': 's.z + 5'})\n"
         "result = nested.toDF().first().s.asDict()",
-        {"x y": 7, "z": 2},
+        {"x.y": 7, "z": 2},
     ),
     "merge": (
         "source = spark.range(8, 12).alias('s')\n"
@@ -294,8 +294,7 @@ MORE_METHODS: Mapping[str, tuple[str, object]] = {
         1,
     ),
     "purge": (
-        "table.delete('id = 3'); table.purge('true')\n"
-        "result = operations(table)",
+        "table.delete('id = 3'); table.purge('true')\nresult = operations(table)",
         ["REORG", "DELETE", "WRITE"],
     ),
     "vacuum, dry run": (

@@ -91,7 +91,12 @@ def free_port() -> int:
 
 @contextmanager
 def spark_server(
-    main_class: str, options: list[str], arguments: list[str], folder: Path, port: int
+    main_class: str,
+    options: list[str],
+    arguments: list[str],
+    folder: Path,
+    port: int,
+    python: str = sys.executable,
 ) -> Iterator[None]:
     """Run a server of Spark's distribution as long as the context lasts.
 
@@ -105,6 +110,8 @@ def spark_server(
         Where it runs, and leaves its log.
     port
         On which it answers when it is ready.
+    python
+        The Python that it runs the code of its clients with.
     """
     output = folder / "server.log"
     command = [str(SPARK_HOME / "bin" / "spark-submit"), *options, "--class", main_class]
@@ -112,7 +119,7 @@ def spark_server(
         server = subprocess.Popen(
             [*command, "spark-internal", *arguments],
             cwd=folder,
-            env=user_environment(),
+            env=user_environment(python=python),
             stdout=sink,
             stderr=subprocess.STDOUT,
         )
