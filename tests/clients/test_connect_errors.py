@@ -13,13 +13,11 @@ from tests.support.connect import PLUGINS, PLUGINS_OF_DELTA_SPARK, connect_serve
 from tests.support.spark_process import SparkProcess
 
 FAILED = """
-from deltaic import exceptions
 result = None
 try:
     exec(statement)
 except Exception as e:
-    ours = [name for name, kind in vars(exceptions).items()
-            if isinstance(kind, type) and isinstance(e, kind) and issubclass(kind, Exception)]
+    ours = [kind.__name__ for kind in type(e).__mro__ if kind.__module__ == "deltaic.exceptions"]
     result = dict(
         ours=ours, error=type(e).__name__, condition=e.getCondition(), state=e.getSqlState(),
         message=str(e), spark=[kind.__name__ for kind in type(e).__mro__
@@ -141,7 +139,7 @@ def test_conflict_is_of_the_class_that_retries_catch(
 ) -> None:
     path = str(tmp_path / "table")
     [[error, package, message]] = connect_client.run(CONFLICT, path=path, of=of)
-    assert (package, error) == (of, "ConcurrentDeleteReadException"), message
+    assert (package, error) == (of, "ConcurrentDeleteDeleteException"), message
     assert issubclass(getattr(exceptions, error), exceptions.ConcurrentModificationError)
     assert log.versions(path) == [0, 1]
 

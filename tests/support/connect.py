@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
+from tests.support.paths import ROOT
 from tests.support.spark_scripts import free_port, spark_server, submit_options
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -44,5 +45,7 @@ def connect_server(
         for kind in ("Relation", "Command"):
             setting = f"spark.connect.extensions.{kind.lower()}.classes"
             all_settings[setting] = f"{plugins}{kind}Plugin"
-    with spark_server(SERVER, submit_options(all_settings), [], folder, port, python):
+    # Functions of clients may import the package.
+    variables = {"PYSPARK_PYTHON": python, "PYTHONPATH": str(ROOT / "python")}
+    with spark_server(SERVER, submit_options(all_settings), [], folder, port, variables):
         yield f"sc://127.0.0.1:{port}"

@@ -96,7 +96,7 @@ def spark_server(
     arguments: list[str],
     folder: Path,
     port: int,
-    python: str = sys.executable,
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
     """Run a server of Spark's distribution as long as the context lasts.
 
@@ -110,8 +110,8 @@ def spark_server(
         Where it runs, and leaves its log.
     port
         On which it answers when it is ready.
-    python
-        The Python that it runs the code of its clients with.
+    variables
+        More variables of its environment.
     """
     output = folder / "server.log"
     command = [str(SPARK_HOME / "bin" / "spark-submit"), *options, "--class", main_class]
@@ -119,7 +119,7 @@ def spark_server(
         server = subprocess.Popen(
             [*command, "spark-internal", *arguments],
             cwd=folder,
-            env=user_environment(python=python),
+            env={**user_environment(), **(variables or {})},
             stdout=sink,
             stderr=subprocess.STDOUT,
         )

@@ -49,19 +49,23 @@ def _delta_error(
 
 
 @contextmanager
-def missing_plugin(what: str) -> Iterator[None]:
-    """Explain the error of a server that does not have the plugins.
+def server_errors(what: str) -> Iterator[None]:
+    """Raise `DeltaError`, also where another package has registered its classes with PySpark.
 
     Parameters
     ----------
     what
-        The method that needs them.
+        The method, for the error of a server that does not have the plugins.
     """
     from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
     try:
         yield
     except SparkConnectGrpcException as problem:
+        condition = problem.getCondition() or ""
+        if condition.startswith("DELTAIC_"):
+            parameters = problem.getMessageParameters()
+            raise _delta_error(problem.getMessage(), condition, parameters) from None
         if "No handler found for extension" not in str(problem):
             raise
         settings = " and ".join(_PLUGINS)

@@ -11,7 +11,7 @@ from pyspark.sql.connect.plan import LogicalPlan
 
 from deltaic.arguments import Assignments
 from deltaic.commands.clone import CloneRequest
-from deltaic.spark.connect.errors import convert_server_exceptions, missing_plugin
+from deltaic.spark.connect.errors import convert_server_exceptions, server_errors
 from deltaic.spark.connect.messages import encode
 from deltaic.spark.session_values import ClauseKind, MergeClause, ResolvedPath, ResolvedTable
 
@@ -243,7 +243,7 @@ class ConnectSession:
     def _fetch(self, message: str, fields: Mapping[str, Any]) -> pyarrow.Table:
         client = self._spark.client
         plan = _Extension(message, fields).to_proto(client)
-        with missing_plugin(self._what):
+        with server_errors(self._what):
             return client.to_table(plan, {})[0]
 
     def _result(self, table: pyarrow.Table) -> DataFrame:

@@ -84,7 +84,8 @@ trait ExceptionFactory {
 private[deltaic] final case class ErrorCondition(
     message: String,
     sparkClass: String,
-    sqlState: String
+    sqlState: String,
+    pythonClass: String
 )
 
 /** The content of `error-conditions.json`. */
@@ -105,16 +106,19 @@ private[deltaic] object ErrorConditions {
       entry.getKey -> ErrorCondition(
         body.get("message").elements.asScala.map(_.asText).mkString("\n"),
         body.path("sparkClass").asText("SparkRuntimeException"),
-        body.path("sqlState").asText(internalError)
+        body.path("sqlState").asText(internalError),
+        body.path("pythonClass").asText("DeltaError")
       )
     }
     .toMap
 
   def names: Set[String] = conditions.keySet
 
+  private val Unknown = ErrorCondition("", "SparkRuntimeException", internalError, "DeltaError")
+
   /** An unknown condition has no message. */
   def of(condition: String): ErrorCondition =
-    conditions.getOrElse(condition, ErrorCondition("", "SparkRuntimeException", internalError))
+    conditions.getOrElse(condition, Unknown)
 
   /** The parameters in the message of a condition. */
   def parametersOf(condition: String): Set[String] =

@@ -133,7 +133,7 @@ class SparkExceptionFactory extends ExceptionFactory {
       new DeltaicUnsupportedOperationException(condition, parameters, cause)
     case "ArithmeticException" => new DeltaicArithmeticException(condition, parameters, cause)
     case "ConcurrentModificationException" =>
-      new DeltaicConcurrentModificationException(condition, parameters, cause)
+      ConflictClasses.create(condition, parameters, cause)
     case _ => new DeltaicRuntimeException(condition, parameters, cause)
   }
 }
