@@ -41,7 +41,7 @@ def failed(client: SparkProcess, path: Path, statement: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("statement", "ours", "spark", "condition"),
+    ("statement", "ours", "pyspark", "condition"),
     [
         ("DeltaTable.forPath(spark, path + '/x')", "TableStateError", "Analysis", "NOT_A_TABLE"),
         ("table.delete('id = 1')", "TableStateError", "UnsupportedOperation", "APPEND_ONLY"),
@@ -69,7 +69,7 @@ def test_errors_are_of_the_classes_of_a_classic_session(
     tmp_path: Path,
     statement: str,
     ours: str,
-    spark: str,
+    pyspark: str,
     condition: str,
 ) -> None:
     found = failed(connect_client, tmp_path / "client", statement)
@@ -78,7 +78,7 @@ def test_errors_are_of_the_classes_of_a_classic_session(
         k: v for k, v in same.items() if k != "message"
     }
     assert ours in found["ours"] and condition in found["condition"]
-    assert spark in "".join(found["spark"])
+    assert pyspark in "".join(found["spark"])
     assert found["message"].startswith(f"[{found['condition']}] ")
 
 
@@ -116,7 +116,7 @@ def merge():
     merge = DeltaTable.forPath(spark, path).alias("t").merge(source, "t.id = s.id")
     try:
         merge.whenMatchedUpdate(set={"id": "-s.id"}).execute()
-    except exceptions.DeltaConcurrentModificationException as e:
+    except exceptions.ConcurrentDeleteDeleteException as e:
         failures.append([type(e).__name__, type(e).__module__.split(".")[0], str(e)])
     except Exception as e:
         failures.append([type(e).__name__, "other", str(e)])
