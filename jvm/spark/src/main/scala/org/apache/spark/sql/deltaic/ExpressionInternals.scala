@@ -1,5 +1,6 @@
 package org.apache.spark.sql.deltaic
 
+import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
   Attribute,
@@ -12,7 +13,6 @@ import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, 
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic.{ExpressionUtils, SparkSession}
-import org.apache.spark.sql.Column
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /** SQL expressions over the columns of a table, analyzed under the session's settings. */
