@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
 from deltaic import exceptions
 from tests.support import log
 from tests.support.connect import PLUGINS, PLUGINS_OF_DELTA_SPARK, connect_server
+from tests.support.paths import JAR
 from tests.support.spark_process import SparkProcess
 
 FAILED = """
@@ -142,6 +144,28 @@ def test_conflict_is_of_the_class_that_retries_catch(
     assert (package, error) == (of, "ConcurrentDeleteDeleteException"), message
     assert issubclass(getattr(exceptions, error), exceptions.ConcurrentModificationError)
     assert log.versions(path) == [0, 1]
+
+
+def test_plugin_is_refused_beside_another_of_its_name(client_python: str, tmp_path: Path) -> None:
+    name = f"{PLUGINS_OF_DELTA_SPARK}RelationPlugin".replace(".", "/") + ".class"
+    other = tmp_path / "other.jar"
+    with ZipFile(JAR) as jar, ZipFile(other, "w") as copy:
+        copy.writestr(name, jar.read(name))
+    settings = {"spark.jars": f"{JAR},{other}"}
+    code = """
+from deltaic.tables import DeltaTable
+try:
+    DeltaTable.isDeltaTable(spark, "/nowhere")
+except Exception as e:
+    result = str(e)
+"""
+    with (
+        connect_server(tmp_path, client_python, PLUGINS_OF_DELTA_SPARK, settings) as address,
+        SparkProcess(python=client_python, remote=address) as client,
+    ):
+        found = client.run(code)
+    assert "DELTAIC_CONNECT_PLUGIN_CONFLICT" in found, found
+    assert "other.jar" in found and f"{PLUGINS}RelationPlugin" in found
 
 
 @pytest.mark.parametrize("plugins", [None, PLUGINS_OF_DELTA_SPARK])

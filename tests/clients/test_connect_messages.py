@@ -163,3 +163,14 @@ def test_message_that_cannot_be_run_is_named(
     expected = message if about is None else f"delta.connect.{about}"
     assert (condition, named) == ("DELTAIC_CONNECT_MESSAGE_INVALID", expected), json.dumps(found)
     assert reason in because
+
+
+def test_settings_that_are_not_of_a_file_system_are_refused(
+    connect_client: SparkProcess,
+) -> None:
+    path = {"path": "/t", "hadoop_conf": {"spark.sql.ansi.enabled": "false"}}
+    scan = {"scan": {"table": {"path": path}}}
+    sent = encode("delta.connect.DeltaRelation", scan, client=None)
+    code = SEND.replace('[e.condition, e.parameters["message"], e.parameters["reason"]]', "str(e)")
+    found = connect_client.run(code, message="delta.connect.DeltaRelation", sent=sent.hex())
+    assert "spark.sql.ansi.enabled" in found and "hadoopConf" in found
