@@ -27,7 +27,7 @@ def connect_address(client_python: str, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="session")
 def connect_client(connect_address: str, client_python: str) -> Iterator[SparkProcess]:
     """A client of this server, with the packages of Deltaic and of delta-spark."""
-    with SparkProcess(python=client_python, remote=connect_address) as process:
+    with SparkProcess(python=client_python, remote=connect_address, has_package=True) as process:
         yield process
 
 

@@ -161,7 +161,7 @@ except Exception as e:
 """
     with (
         connect_server(tmp_path, client_python, PLUGINS_OF_DELTA_SPARK, settings) as address,
-        SparkProcess(python=client_python, remote=address) as client,
+        SparkProcess(python=client_python, remote=address, has_package=True) as client,
     ):
         found = client.run(code)
     assert "DELTAIC_CONNECT_PLUGIN_CONFLICT" in found, found
@@ -174,7 +174,7 @@ def test_server_without_plugins_and_with_the_names_of_delta_spark(
 ) -> None:
     with (
         connect_server(tmp_path, client_python, plugins) as address,
-        SparkProcess(python=client_python, remote=address) as client,
+        SparkProcess(python=client_python, remote=address, has_package=True) as client,
     ):
         path = str(tmp_path / "table")
         code = """
