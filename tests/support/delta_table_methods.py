@@ -306,6 +306,20 @@ MORE_METHODS: Mapping[str, tuple[str, object]] = {
         "result = [shown.columns, shown.count(), len(operations(table))]",
         [["path"], 1, 2],
     ),
+    "vacuum, dry run without files": (
+        "result = [table.vacuum(dryRun=True).dtypes, table.vacuum(dryRun=True).count()]",
+        [[["path", "string"]], 0],
+    ),
+    "types of results": (
+        "found = [table.history(), table.detail(), table.optimize().executeCompaction()]\n"
+        "found.append(table.restoreToVersion(0))\n"
+        "sql = ['DESCRIBE HISTORY', 'DESCRIBE DETAIL', 'OPTIMIZE']\n"
+        "same = [spark.sql(f'{statement} delta.`{path}`') for statement in sql]\n"
+        "same.append(spark.sql(f'RESTORE delta.`{path}` TO VERSION AS OF 0'))\n"
+        "result = [[df.schema == other.schema for df, other in zip(found, same)],"
+        " found[0].first().timestamp == same[0].first().timestamp]",
+        [[True] * 4, True],
+    ),
     "vacuum, lite": (
         "result = [row.path for row in table.vacuum(lite=True).collect()] == ['file:' + path]",
         True,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.connect.dataframe import DataFrame as ConnectDataFrame
 from pyspark.sql.connect.plan import LogicalPlan
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from deltaic.arguments import Assignments
 from deltaic.commands.clone import CloneRequest
@@ -247,7 +248,9 @@ class ConnectSession:
             return client.to_table(plan, {})[0]
 
     def _result(self, table: pyarrow.Table) -> DataFrame:
-        result: DataFrame = self._spark.createDataFrame(table)
+        # PySpark infers no columns of a table without rows.
+        columns = from_arrow_schema(table.schema)
+        result: DataFrame = self._spark.createDataFrame(table, columns)
         return result
 
 
