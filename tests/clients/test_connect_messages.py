@@ -138,6 +138,12 @@ except DeltaError as e:
             None,
             "and here is_delta_table, scan",
         ),
+        (
+            "delta.connect.DeltaRelation",
+            b"\x2a\x0a\x0a\x08\x0a\x06\x0a\x04/tmp",
+            "RestoreTable",
+            "one of its alternatives, and here none",
+        ),
         ("delta.connect.DeltaCommand", b"", None, "one of its alternatives, and here none"),
         ("delta.connect.DeltaCommand", b"\x2a\x02\x08\x07", "CreateDeltaTable", "value 7 of mode"),
         ("delta.connect.DeltaCommand", b"\x2a\x00", "CreateDeltaTable", "MODE_UNSPECIFIED"),

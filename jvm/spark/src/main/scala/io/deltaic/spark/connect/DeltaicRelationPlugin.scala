@@ -43,12 +43,7 @@ class DeltaicRelationPlugin extends RelationPlugin {
       case "describe_history" => TableCalls.history(table, limit = None)
       case "describe_detail" => TableCalls.detail(table)
       case "convert_to_delta" => convert(spark, message)
-      case "restore_table" =>
-        TableCalls.restore(
-          table,
-          message.optionalLong("version").map(_.toString),
-          message.optionalString("timestamp")
-        )
+      case "restore_table" => restore(table, message)
       case "is_delta_table" => TableCalls.isDeltaTable(spark, message.string("path"))
       case "delete_from_table" => rowLevel.delete(message)
       case "update_table" => rowLevel.update(message)
@@ -62,6 +57,12 @@ class DeltaicRelationPlugin extends RelationPlugin {
           isFull = false
         )
     }
+  }
+
+  private def restore(table: MessageTable, message: WireMessage): DataFrame = {
+    val version = message.optionalLong("version").map(_.toString)
+    message.alternative(except = "table") // It says which version.
+    TableCalls.restore(table, version, message.optionalString("timestamp"))
   }
 
   private def mergeOnce(message: WireMessage, planner: SparkConnectPlanner): DataFrame = {

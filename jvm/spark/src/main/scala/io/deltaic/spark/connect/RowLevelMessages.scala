@@ -1,6 +1,6 @@
 package io.deltaic.spark.connect
 
-import java.util.{List => JList}
+import java.util.{List => JList, Locale}
 
 import scala.jdk.CollectionConverters._
 
@@ -112,10 +112,10 @@ private[connect] object RowLevelMessages {
   /** As it was written: it may be the name of a nested field. */
   private def columnName(assignment: WireMessage, field: proto.Expression): String =
     if (field.hasUnresolvedAttribute) field.getUnresolvedAttribute.getUnparsedIdentifier
-    else
-      throw assignment.invalid(
-        s"the field is a column's name, and not ${field.getExprTypeCase.name.toLowerCase}"
-      )
+    else {
+      val kind = field.getExprTypeCase.name.toLowerCase(Locale.ROOT)
+      throw assignment.invalid(s"the field is a column's name, and not $kind")
+    }
 
   val RelationMessage = "delta.connect.DeltaRelation"
 }
