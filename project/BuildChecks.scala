@@ -22,6 +22,7 @@ object BuildChecks {
     Seq(
       "io/deltaic/",
       "org/apache/spark/sql/deltaic/",
+      "org/apache/spark/sql/connect/delta/",
       "org/apache/spark/sql/execution/datasources/parquet/ParquetFolderInternals",
       "org/apache/spark/sql/execution/datasources/parquet/RowPositionHook",
       "deltaic-python/deltaic/",

@@ -27,6 +27,8 @@ object Dependencies {
 
   val sparkSql: Seq[ModuleID] = Seq(
     "org.apache.spark" %% "spark-sql" % spark % Provided,
+    // It contains the classes that it shades.
+    ("org.apache.spark" %% "spark-connect" % spark % Provided).intransitive(),
     "org.antlr" % "antlr4-runtime" % antlr % Provided
   )
 

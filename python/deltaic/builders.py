@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltaic.arguments import wrong, wrong_type
+from deltaic.spark.connect.kind import require_session
+from deltaic.spark.session_api import session_api
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,8 +54,6 @@ class DefinitionBuilder:
 
     def __init__(self, spark: SparkSession | None, verb: str) -> None:
         from pyspark.sql import SparkSession
-
-        from deltaic.spark.jvm import require_session
 
         if spark is not None:
             require_session(spark)
@@ -310,17 +310,13 @@ class DefinitionBuilder:
 
     def _create(self, method: str) -> str | None:
         """Create or replace the table; return its location if one was specified."""
-        from deltaic.spark.session_api import SessionApi
-
         if self._name is None and self._location is None:
             raise wrong("tableName", None, "a table has a name or a location, or both")
-        api = SessionApi(self._spark, method)
-        location = None if self._location is None else api.qualified(self._location)
-        api.create_table(
+        return session_api(self._spark, method).create_table(
             {
                 "verb": self._verb,
                 "name": self._name,
-                "location": location,
+                "location": self._location,
                 "columns": self._columns,
                 "partitionedBy": self._partition_columns or [],
                 "clusterBy": self._clustering_columns or [],
@@ -328,7 +324,6 @@ class DefinitionBuilder:
                 "properties": self._properties,
             }
         )
-        return location
 
 
 def _type(data_type: object) -> dict[str, str]:

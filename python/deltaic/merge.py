@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from deltaic.arguments import Assignments, assignments, optional_column, wrong, wrong_type
 from deltaic.exceptions import error
+from deltaic.spark.session_values import ClauseKind, MergeClause
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from deltaic.spark.session_api import ClauseKind, MergeClause, SessionApi
+    from deltaic.spark.session_api import SessionApi
 
     Condition = str | Column | None
     Values = Mapping[str, str | Column] | None
@@ -360,9 +361,6 @@ class DeltaMergeBuilder:
     def _with(
         self, kind: str, condition: Condition, values: Assignments | None = None
     ) -> DeltaMergeBuilder:
-        # Importing this module must not require pyspark, which may not be installed.
-        from deltaic.spark.session_api import ClauseKind, MergeClause
-
         when = optional_column("condition", condition)
         clause = MergeClause(ClauseKind[kind], when, values)
         return self._copy(clauses=(*self._clauses, clause))

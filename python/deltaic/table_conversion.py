@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deltaic.arguments import require_string, wrong_type
-from deltaic.table_definition import session_api
+from deltaic.spark.session_api import session_api
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

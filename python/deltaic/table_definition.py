@@ -9,16 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deltaic.arguments import require_boolean, require_string, wrong_type
-from deltaic.commands.alter.drop_feature import DropFeature, drop_feature
-from deltaic.commands.alter.upgrade_protocol import UpgradeProtocol, upgrade_protocol
-from deltaic.commands.detail import detail
-from deltaic.commands.domain_metadata import (
-    remove_domain_metadata,
-    set_domain_metadata,
-    user_domains,
-)
-from deltaic.commands.generate import Generate, generate
-from deltaic.commit.clock import wall_clock_ms
+from deltaic.spark.session_api import session_api
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,11 +47,7 @@ class TableDefinition:
         >>> table.detail().select("format", "numFiles").collect()
         [Row(format='delta', numFiles=1)]
         """
-        from deltaic.spark.dataframes import to_dataframe
-
-        api = self._api("DeltaTable.detail")
-        location = api.qualified(self._path)
-        return to_dataframe(self._spark, detail(location, api.tables, self._name))
+        return self._api("DeltaTable.detail").detail(self._path, self._name)
 
     def generate(self, mode: str) -> None:
         """Write manifests, for engines that do not read the log.
@@ -86,7 +73,7 @@ class TableDefinition:
         >>> DeltaTable.forPath(spark, path).generate("symlink_format_manifest")
         """
         require_string("mode", mode)
-        generate(Generate(self._path, mode), self._api("DeltaTable.generate").tables)
+        self._api("DeltaTable.generate").generate(self._path, mode)
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Upgrade the protocol of the table; an upgrade cannot be undone.
@@ -118,7 +105,8 @@ class TableDefinition:
         for name, version in versions.items():
             if not isinstance(version, int) or isinstance(version, bool):
                 raise wrong_type(name, version, "it needs to be an integer")
-        self._upgrade(UpgradeProtocol(self._path, readerVersion, writerVersion))
+        api = self._api("DeltaTable.upgradeTableProtocol")
+        api.upgrade_protocol(self._path, readerVersion, writerVersion)
 
     def addFeatureSupport(self, featureName: str) -> None:
         """Add support for a feature, and for those that it requires, to the table's protocol.
@@ -147,11 +135,8 @@ class TableDefinition:
         True
         """
         require_string("featureName", featureName)
-        self._upgrade(UpgradeProtocol(self._path, features=(featureName,)))
-
-    def _upgrade(self, arguments: UpgradeProtocol) -> None:
-        tables = self._api("DeltaTable.upgradeTableProtocol").tables
-        upgrade_protocol(arguments, tables, tables.retry_policy(), wall_clock_ms)
+        api = self._api("DeltaTable.addFeatureSupport")
+        api.upgrade_protocol(self._path, features=(featureName,))
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
         """Drop a feature from the table's protocol, so that engines need not support it.
@@ -190,9 +175,8 @@ class TableDefinition:
         require_string("featureName", featureName)
         if truncateHistory is not None:
             require_boolean("truncateHistory", truncateHistory)
-        arguments = DropFeature(self._path, featureName, truncateHistory is True)
-        tables = self._api("DeltaTable.dropFeatureSupport").tables
-        drop_feature(arguments, tables, tables.retry_policy(), wall_clock_ms)
+        api = self._api("DeltaTable.dropFeatureSupport")
+        api.drop_feature(self._path, featureName, truncates_history=truncateHistory is True)
 
     def domainMetadata(self) -> dict[str, str]:
         """Return the metadata domains of users.
@@ -214,7 +198,7 @@ class TableDefinition:
         >>> DeltaTable.forPath(spark, path).domainMetadata()
         {}
         """
-        return user_domains(self._path, self._api("DeltaTable.domainMetadata").tables)
+        return self._api("DeltaTable.domainMetadata").user_domains(self._path)
 
     def setDomainMetadata(self, domain: str, configuration: str) -> None:
         """Set a metadata domain, in its own commit.
@@ -252,8 +236,8 @@ class TableDefinition:
         {'com.example.pipeline': 'step 7'}
         """
         require_string("domain", domain)
-        tables = self._api("DeltaTable.setDomainMetadata").tables
-        set_domain_metadata(self._path, domain, configuration, tables, tables.retry_policy())
+        api = self._api("DeltaTable.setDomainMetadata")
+        api.set_domain_metadata(self._path, domain, configuration)
 
     def removeDomainMetadata(self, domain: str) -> None:
         """Remove a metadata domain, if it exists.
@@ -287,19 +271,8 @@ class TableDefinition:
         {}
         """
         require_string("domain", domain)
-        tables = self._api("DeltaTable.removeDomainMetadata").tables
-        remove_domain_metadata(self._path, domain, tables, tables.retry_policy())
+        self._api("DeltaTable.removeDomainMetadata").remove_domain_metadata(self._path, domain)
 
     def _api(self, what: str) -> SessionApi:
         """Return the API of the session for a method, with the settings of this table."""
         return session_api(self._spark, what, self._hadoop_conf)
-
-
-def session_api(
-    spark: SparkSession, what: str, hadoop_conf: Mapping[str, str] | None = None
-) -> SessionApi:
-    """Return the API of a session for a method, which is named in errors."""
-    # Importing this module must not require pyspark, which may not be installed.
-    from deltaic.spark.session_api import SessionApi
-
-    return SessionApi(spark, what, hadoop_conf or {})

@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deltaic.arguments import require_string, require_whole_number
-from deltaic.commands.restore import Restore, restore
-from deltaic.commit.clock import wall_clock_ms
 from deltaic.table_definition import TableDefinition
 
 if TYPE_CHECKING:
@@ -104,9 +102,4 @@ class TableRestore(TableDefinition):
     def _restore(
         self, method: str, version: str | None = None, timestamp: str | None = None
     ) -> DataFrame:
-        from deltaic.spark.dataframes import to_dataframe
-
-        tables = self._api(method).tables
-        arguments = Restore(self._path, version, timestamp)
-        rows = restore(arguments, tables, tables.retry_policy(), wall_clock_ms)
-        return to_dataframe(self._spark, rows)
+        return self._api(method).restore(self._path, version, timestamp)

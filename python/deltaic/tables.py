@@ -18,14 +18,13 @@ from deltaic.arguments import (
     require_whole_number,
 )
 from deltaic.builders import DefinitionBuilder, IdentityGenerator
-from deltaic.commands.history import history
 from deltaic.exceptions import error
 from deltaic.merge import DeltaMergeBuilder
 from deltaic.optimize import DeltaOptimizeBuilder, TableRewrites
 from deltaic.spark.dataframe_columns import DataFrameColumns
+from deltaic.spark.session_api import session_api
 from deltaic.table_clone import TableClones
 from deltaic.table_conversion import TableConversion
-from deltaic.table_definition import session_api
 from deltaic.table_display import TableDisplay
 from deltaic.table_maintenance import TableMaintenance
 from deltaic.table_restore import TableRestore
@@ -364,10 +363,7 @@ class DeltaTable(
         """
         if limit is not None:
             require_whole_number("limit", limit, "it needs to be an integer above zero", minimum=1)
-        from deltaic.spark.dataframes import to_dataframe
-
-        tables = self._api("DeltaTable.history").tables
-        return to_dataframe(self._spark, history(self._path, tables, limit))
+        return self._api("DeltaTable.history").history(self._path, limit)
 
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:

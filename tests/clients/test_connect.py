@@ -68,6 +68,7 @@ import time
 time.sleep(0.01)
 shown = spark.sql(f"VACUUM delta.`{path}` RETAIN 0 HOURS DRY RUN")
 result = [sorted(row.path for row in shown.collect()), shown.where("path LIKE '%.parquet'").count()]
+spark.conf.unset("spark.deltaic.retentionDurationCheck.enabled")
 """
 
 
@@ -226,7 +227,7 @@ result = [sorted(row._change_type for row in feed.collect()), within]
         ),
         (
             "spark.sql(f'VACUUM {t} RETAIN 0 HOURS')",
-            "AnalysisException",
+            "IllegalArgumentException",
             "DELTAIC_VACUUM_RETENTION_TOO_SHORT",
             "42616",
         ),

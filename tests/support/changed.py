@@ -34,6 +34,7 @@ FOLDERS = {
     "jvm/spark/src/main/scala/io/deltaic/spark/sql/parser": ("catalog", "changes"),
     "jvm/spark/src/main/scala/io/deltaic/spark/sql/command": ("catalog",),
     "jvm/spark/src/main/scala/io/deltaic/spark/sql": ("scan", "rowlevel", "session"),
+    "jvm/spark/src/main/scala/io/deltaic/spark/connect": ("session",),
     "jvm/spark/src/main/scala/io/deltaic/spark": ("session", "catalog"),
     "jvm/spark/src/main/scala/org/apache/spark": ("scan", "rowlevel", "session"),
     "jvm/core/src/main/scala/io/deltaic/dv": ("scan", "rowlevel"),

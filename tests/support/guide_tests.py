@@ -37,9 +37,7 @@ COVERED: Mapping[str, str] = {
     "cluster: Settings for every job 1": (
         "tests/guide/test_programs.py::test_defaults_of_the_guide_make_every_session_ours"
     ),
-    "command-line: inspect 1": (
-        "tests/unit/test_inspect_command.py::test_sections_are_printed"
-    ),
+    "command-line: inspect 1": ("tests/unit/test_inspect_command.py::test_sections_are_printed"),
     "command-line: settings, jar, examples 1": (
         "tests/unit/test_session.py::test_module_prints_the_jar_alone"
     ),
@@ -47,6 +45,10 @@ COVERED: Mapping[str, str] = {
         "tests/unit/test_validate_command.py::test_valid_log_has_no_violation"
     ),
     "connect: Spark Connect 1": _CONNECT,
+    "connect: Clients 1": (
+        "tests/clients/test_delta_table_methods.py"
+        "::test_client_of_deltaic_does_what_a_classic_session_does"
+    ),
     "quick-start: Install 1": (
         "tests/unit/test_guide.py::test_targets_of_make_in_the_guide_are_in_the_makefile"
     ),

@@ -66,6 +66,9 @@ class SparkProcess:
         The Python that runs the process, whose PySpark it has.
     remote
         The address of a Spark Connect server whose client the session is. It has no settings then.
+    has_package
+        Whether another Python than this has the package of this checkout, as with the engine
+        "deltaic".
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class SparkProcess:
         timeout_s: float = 300.0,
         python: str = sys.executable,
         remote: str | None = None,
+        has_package: bool = False,
     ) -> None:
         self._timeout_s = timeout_s
         self._folder = tempfile.TemporaryDirectory(prefix="spark-process-")
@@ -97,7 +101,8 @@ class SparkProcess:
         environment = {k: v for k, v in os.environ.items() if k not in FOREIGN_VARIABLES}
         environment["PYSPARK_PYTHON"] = python
         # The package of this checkout, and not of another one that the environment was made for.
-        environment["PYTHONPATH"] = str(ROOT / "python")
+        has_package = has_package or engine == "deltaic" or python == sys.executable
+        environment["PYTHONPATH"] = str(ROOT / "python") if has_package else ""
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [

@@ -106,7 +106,12 @@ def free_port() -> int:
 
 @contextmanager
 def spark_server(
-    main_class: str, options: list[str], arguments: list[str], folder: Path, port: int
+    main_class: str,
+    options: list[str],
+    arguments: list[str],
+    folder: Path,
+    port: int,
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
     """Run a server of Spark's distribution as long as the context lasts.
 
@@ -120,6 +125,8 @@ def spark_server(
         Where it runs, and leaves its log.
     port
         On which it answers when it is ready.
+    variables
+        More variables of its environment.
     """
     output = folder / "server.log"
     command = [str(SPARK_HOME / "bin" / "spark-submit"), *options, "--class", main_class]
@@ -127,7 +134,7 @@ def spark_server(
         server = subprocess.Popen(
             [*command, "spark-internal", *arguments],
             cwd=folder,
-            env=user_environment(),
+            env={**user_environment(), **(variables or {})},
             stdout=sink,
             stderr=subprocess.STDOUT,
         )

@@ -23,6 +23,9 @@ class JavaThrowable:
     def getName(self) -> str:
         return self._name
 
+    def getSuperclass(self) -> JavaThrowable:
+        return JavaThrowable(self._parameters.get("superclass", "java.lang.RuntimeException"))
+
     def getCause(self) -> JavaThrowable | None:
         return self._cause
 
@@ -65,6 +68,15 @@ def test_deltaic_exception_is_found_in_the_chain_of_causes(depth: int) -> None:
 def test_exceptions_of_all_classes_are_found(name: str) -> None:
     found = delta_error_of(deltaic("DELTAIC_CONCURRENT_APPEND", name))
     assert isinstance(found, ConcurrentAppendException)
+
+
+def test_conflict_may_have_the_class_name_of_delta_spark() -> None:
+    """As in a Spark Connect server that serves delta-spark's client."""
+    ours = "io.deltaic.spark.errors.DeltaicConcurrentModificationException"
+    name = "io.delta.exceptions.ConcurrentAppendException"
+    conflict = JavaThrowable(name, condition="DELTAIC_CONCURRENT_APPEND", superclass=ours)
+    assert isinstance(delta_error_of(conflict), ConcurrentAppendException)
+    assert delta_error_of(JavaThrowable(name)) is None
 
 
 def test_condition_of_a_newer_jar_is_an_error_of_the_base_class() -> None:

@@ -29,6 +29,11 @@ from deltaic.commands.definitions.create_statement import (
     RequestedDefinition,
 )
 from deltaic.commands.detail import DescribeDetail
+from deltaic.commands.domain_metadata import (
+    DescribeDomainMetadata,
+    RemoveDomainMetadata,
+    SetDomainMetadata,
+)
 from deltaic.commands.generate import Generate
 from deltaic.commands.history import DescribeHistory
 from deltaic.commands.plan_write import WriteRequest
@@ -74,22 +79,25 @@ ARGUMENTS: tuple[type[Message], ...] = (
     ConvertToDelta,
     CreateTable,
     DescribeDetail,
+    DescribeDomainMetadata,
     DescribeHistory,
     DropColumns,
     DropConstraint,
     DropFeature,
-    UpgradeProtocol,
     ExtremeValue,
     Generate,
     LikeTable,
     NewColumn,
     Position,
+    RemoveDomainMetadata,
     RenameColumn,
     ReplaceColumns,
     RequestedDefinition,
     CloneTable,
     Restore,
+    SetDomainMetadata,
     SyncIdentity,
+    UpgradeProtocol,
     Vacuum,
 )
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from deltaic.commit.message import Message
 from deltaic.commit.operations import Operation
 from deltaic.commit.plan import CommitPlan, Definition
 from deltaic.commit.ports import CommitSummary, OperationInfo, TableAccess, TableSnapshot
@@ -12,6 +15,30 @@ from deltaic.protocol.domains import FEATURE
 from deltaic.protocol.features import require_writable, supports
 
 _SYSTEM_PREFIX = "delta."
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeDomainMetadata(Message):
+    """The argument of `user_domains`."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetDomainMetadata(Message):
+    """The arguments of `set_domain_metadata`."""
+
+    table: str
+    domain: str
+    configuration: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveDomainMetadata(Message):
+    """The arguments of `remove_domain_metadata`."""
+
+    table: str
+    domain: str
 
 
 def user_domains(table: str, tables: TableAccess) -> dict[str, str]:

@@ -26,10 +26,18 @@ from deltaic.commands.convert import ConvertToDelta, convert_to_delta
 from deltaic.commands.definitions.create_statement import CreateTable
 from deltaic.commands.definitions.create_table import create_table
 from deltaic.commands.detail import DescribeDetail, detail
+from deltaic.commands.domain_metadata import (
+    DescribeDomainMetadata,
+    RemoveDomainMetadata,
+    SetDomainMetadata,
+    remove_domain_metadata,
+    set_domain_metadata,
+    user_domains,
+)
 from deltaic.commands.generate import Generate, generate
 from deltaic.commands.history import DescribeHistory, history
 from deltaic.commands.restore import Restore, restore
-from deltaic.commands.rows import RowSet
+from deltaic.commands.rows import RowSet, result_schema
 from deltaic.commands.vacuum import Vacuum, vacuum
 from deltaic.commit.clock import Clock
 from deltaic.commit.message import Message
@@ -98,6 +106,12 @@ def _describe_detail(arguments: DescribeDetail, tables: TableAccess) -> RowSet:
     return detail(arguments.table, tables, arguments.name)
 
 
+def _describe_domain_metadata(arguments: DescribeDomainMetadata, tables: TableAccess) -> RowSet:
+    domains = user_domains(arguments.table, tables)
+    rows = [{"domain": name, "configuration": value} for name, value in domains.items()]
+    return RowSet(result_schema("describeDomainMetadata"), rows)
+
+
 def _describe_history(arguments: DescribeHistory, tables: TableAccess) -> RowSet:
     return history(arguments.table, tables, arguments.limit)
 
@@ -113,6 +127,20 @@ def _restore(
     arguments: Mapping[str, Any], tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> dict[str, Any]:
     return restore(Restore.from_json(arguments), tables, policy, clock_ms).to_json()
+
+
+def _set_domain_metadata(
+    arguments: SetDomainMetadata, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
+) -> CommitResult:
+    return set_domain_metadata(
+        arguments.table, arguments.domain, arguments.configuration, tables, policy
+    )
+
+
+def _remove_domain_metadata(
+    arguments: RemoveDomainMetadata, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
+) -> CommitResult:
+    return remove_domain_metadata(arguments.table, arguments.domain, tables, policy)
 
 
 def _vacuum(
@@ -133,14 +161,17 @@ _COMMANDS: Mapping[str, _Command] = {
     "convertToDelta": _convert_to_delta,
     "createTable": _commits(CreateTable, create_table),
     "describeDetail": _describes(DescribeDetail, _describe_detail),
+    "describeDomainMetadata": _describes(DescribeDomainMetadata, _describe_domain_metadata),
     "describeHistory": _describes(DescribeHistory, _describe_history),
     "dropColumns": _commits(DropColumns, drop_columns),
     "dropConstraint": _commits(DropConstraint, drop_constraint),
     "dropFeature": _commits(DropFeature, drop_feature),
     "generate": _describes(Generate, generate),
+    "removeDomainMetadata": _commits(RemoveDomainMetadata, _remove_domain_metadata),
     "renameColumn": _commits(RenameColumn, rename_column),
     "replaceColumns": _commits(ReplaceColumns, replace_columns),
     "restore": _restore,
+    "setDomainMetadata": _commits(SetDomainMetadata, _set_domain_metadata),
     "syncIdentity": _commits(SyncIdentity, sync_identity),
     "upgradeProtocol": _commits(UpgradeProtocol, upgrade_protocol),
     "vacuum": _vacuum,

@@ -26,10 +26,12 @@ def delta_error_of(throwable: Any) -> DeltaError | None:
     for _ in range(_MAX_CAUSES):
         if throwable is None:
             return None
-        name = throwable.getClass().getName()
-        if name == _STREAM_FAILED:
+        kind = throwable.getClass()
+        if kind.getName() == _STREAM_FAILED:
             return None
-        if name.startswith(_DELTAIC_EXCEPTIONS):
+        # A conflict may be of a class that is named like that of delta-spark.
+        names = (kind.getName(), kind.getSuperclass().getName())
+        if any(name.startswith(_DELTAIC_EXCEPTIONS) for name in names):
             condition = throwable.getCondition()
             parameters = json.loads(throwable.getParametersJson())
             return error_class(condition)(condition, parameters, throwable.getMessage())

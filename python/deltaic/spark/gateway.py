@@ -6,9 +6,10 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from deltaic.spark.committer import Committer
+from deltaic.spark.connect.kind import is_connect
 from deltaic.spark.errors import convert_captured_exceptions, jvm_errors
 from deltaic.spark.interrupts import cancel_on_interrupt
-from deltaic.spark.jvm import is_connect, python_api
+from deltaic.spark.jvm import python_api
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

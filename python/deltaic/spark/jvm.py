@@ -1,4 +1,4 @@
-"""The classes of the JVM that Python calls, and the check that there is a JVM.
+"""The classes of the JVM that Python calls.
 
 Resolving a name in a package, or a static method of a class, is a round trip to the JVM.
 """
@@ -9,7 +9,6 @@ from typing import Any
 
 from py4j.java_gateway import JavaClass
 
-from deltaic.arguments import wrong_type
 from deltaic.exceptions import error
 
 
@@ -51,23 +50,3 @@ def _loaded(found: Any) -> StaticMethods:
     if not isinstance(found, JavaClass):
         raise error("DELTAIC_JAR_NOT_LOADED")
     return StaticMethods(found)
-
-
-def is_connect(spark: object) -> bool:
-    """Whether it is a session of Spark Connect, which has no JVM in this process."""
-    kinds = type(spark).__mro__
-    return any(kind.__module__ == "pyspark.sql.connect.session" for kind in kinds)
-
-
-def require_session(spark: object) -> None:
-    """Refuse a value that is neither a classic session nor one of Spark Connect.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Naming the argument.
-    """
-    from pyspark.sql import SparkSession
-
-    if not isinstance(spark, SparkSession) and not is_connect(spark):
-        raise wrong_type("sparkSession", spark, "it is a SparkSession")

@@ -1,84 +1,28 @@
-"""The API of a session for the user-facing classes."""
+"""The API of a session for the user-facing classes, for both kinds of sessions."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
-from deltaic.arguments import Assignments
-from deltaic.commands.clone import CloneRequest
-from deltaic.exceptions import error
-from deltaic.spark.errors import jvm_errors
-from deltaic.spark.gateway import register_committer
-from deltaic.spark.jvm import is_connect, python_api, require_session, row_changes
-from deltaic.spark.ports import JvmTableAccess
+from deltaic.spark.connect.kind import is_connect, require_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+
+    from deltaic.spark.classic_session import ClassicSession
+    from deltaic.spark.connect.session import ConnectSession
+
+    #: Both have the same methods.
+    SessionApi: TypeAlias = ClassicSession | ConnectSession
 
 
-class ClauseKind(Enum):
-    """The clauses of a MERGE, by their names in the JVM."""
+def session_api(
+    spark: SparkSession, what: str, hadoop_conf: Mapping[str, str] | None = None
+) -> SessionApi:
+    """Return the API of a session.
 
-    MATCHED_UPDATE = "matchedUpdate"
-    MATCHED_UPDATE_ALL = "matchedUpdateAll"
-    MATCHED_DELETE = "matchedDelete"
-    NOT_MATCHED_INSERT = "notMatchedInsert"
-    NOT_MATCHED_INSERT_ALL = "notMatchedInsertAll"
-    NOT_MATCHED_BY_SOURCE_UPDATE = "notMatchedBySourceUpdate"
-    NOT_MATCHED_BY_SOURCE_DELETE = "notMatchedBySourceDelete"
-
-    @property
-    def group(self) -> str:
-        """The kind of rows that the clause applies to, in SQL."""
-        if self.value.startswith("notMatchedBySource"):
-            return "WHEN NOT MATCHED BY SOURCE"
-        return "WHEN NOT MATCHED" if self.value.startswith("notMatched") else "WHEN MATCHED"
-
-    @property
-    def method(self) -> str:
-        """The builder's method that adds the clause."""
-        return f"when{self.value[0].upper()}{self.value[1:]}"
-
-
-@dataclass(frozen=True, slots=True)
-class MergeClause:
-    """One clause of a MERGE.
-
-    Attributes
-    ----------
-    condition
-        Which rows of its kind; None for all of them.
-    assignments
-        The assignments of the clause; None if it is for all columns.
-    """
-
-    kind: ClauseKind
-    condition: Column | None
-    assignments: Assignments | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedTable:
-    """A table that was resolved by name."""
-
-    path: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedPath:
-    """A table at a path; the name is None if the catalog does not have it."""
-
-    path: str
-    name: str | None
-
-
-class SessionApi:
-    """Deltaic in one session; registers the committer if necessary.
+    A client of Spark Connect needs no JVM and no jar, and no PySpark that has them.
 
     Parameters
     ----------
@@ -90,167 +34,15 @@ class SessionApi:
     Raises
     ------
     InvalidArgumentError
-        If it is not a session, or one of Spark Connect.
+        If it is not a session.
+    TableStateError
+        If its JVM, which is in this process, does not have the jar.
     """
+    require_session(spark)
+    if is_connect(spark):
+        from deltaic.spark.connect.session import ConnectSession
 
-    def __init__(
-        self, spark: SparkSession, what: str, hadoop_conf: Mapping[str, str] | None = None
-    ) -> None:
-        require_session(spark)
-        if is_connect(spark):
-            raise error("DELTAIC_SPARK_CONNECT_UNSUPPORTED", what=what)
-        register_committer(spark)
-        self._spark = spark
-        self._jvm: Any = spark._jvm
-        self._session: Any = _with_settings(spark._jsparkSession, hadoop_conf or {})
-        self._api = python_api(self._jvm)
+        return ConnectSession(spark, what, hadoop_conf)
+    from deltaic.spark.classic_session import ClassicSession
 
-    @property
-    def tables(self) -> JvmTableAccess:
-        """The tables as this session sees them."""
-        return JvmTableAccess(self._api, self._session)
-
-    def is_delta_table(self, path: str) -> bool:
-        """Whether there is a table at the path."""
-        with jvm_errors():
-            return bool(self._api.isDeltaTable(self._session, path))
-
-    def clone_table(self, path: str, request: CloneRequest) -> None:
-        """Clone the table at a path."""
-        with jvm_errors():
-            self._api.cloneTable(self._session, path, request.json())
-
-    def rows(self, path: str) -> DataFrame:
-        """Return the rows of the table at a path, as the target of a change with the settings."""
-        from pyspark.sql import DataFrame
-
-        with jvm_errors():
-            return DataFrame(self._session.read().format("delta").load(path), self._spark)
-
-    def with_columns_of(self, first: DataFrame, df: DataFrame) -> DataFrame | None:
-        """Return a table's DataFrame with the columns of another; None if they differ."""
-        from pyspark.sql import DataFrame
-
-        with jvm_errors():
-            aligned = row_changes(self._jvm).withColumnsOf(first._jdf, df._jdf)
-        return None if aligned is None else DataFrame(aligned, self._spark)
-
-    def resolve_name(self, name: str) -> ResolvedTable:
-        """Resolve a table in the catalog."""
-        with jvm_errors():
-            body = json.loads(self._api.resolveName(self._session, name))
-        return ResolvedTable(body["path"], body["name"])
-
-    def qualified(self, path: str) -> str:
-        """Return a path qualified with its file system, as in the log and the catalog."""
-        with jvm_errors():
-            hadoop_path = self._jvm.org.apache.hadoop.fs.Path(path)
-            configuration = self._session.sessionState().newHadoopConf()
-            file_system = hadoop_path.getFileSystem(configuration)
-            return str(file_system.makeQualified(hadoop_path).toString())
-
-    def vacuum(self, path: str, arguments: Mapping[str, Any]) -> DataFrame:
-        """Run VACUUM; return its result."""
-        from pyspark.sql import DataFrame
-
-        with jvm_errors():
-            return DataFrame(
-                self._api.vacuum(self._session, path, json.dumps(arguments)), self._spark
-            )
-
-    def convert_to_delta(self, identifier: str, partitioning: str | None) -> ResolvedPath:
-        """Run CONVERT TO DELTA; return the path of the table, and its name in the catalog."""
-        with jvm_errors():
-            body = json.loads(self._api.convertToDelta(self._session, identifier, partitioning))
-        return ResolvedPath(body["path"], body["name"])
-
-    def create_table(self, definition: Mapping[str, Any]) -> None:
-        """Create or replace a table, as a builder defines it."""
-        with jvm_errors():
-            self._api.createTable(self._session, json.dumps(definition, ensure_ascii=False))
-
-    def delete(self, target: DataFrame, condition: Column | None) -> None:
-        """Delete the rows of a table's DataFrame for which the condition is true."""
-        with jvm_errors():
-            row_changes(self._jvm).delete(target._jdf, _java(condition))
-
-    def update(self, target: DataFrame, condition: Column | None, assignments: Assignments) -> None:
-        """Update the rows of a table's DataFrame for which the condition is true."""
-        columns, values = _java_lists(assignments)
-        with jvm_errors():
-            row_changes(self._jvm).update(target._jdf, _java(condition), columns, values)
-
-    def optimize(
-        self,
-        path: str,
-        predicate: str | None,
-        *,
-        z_order_by: Sequence[str] = (),
-        is_full: bool = False,
-    ) -> DataFrame:
-        """Compact the files of a table, or order its rows; return the result of the statement."""
-        from pyspark.sql import DataFrame
-
-        with jvm_errors():
-            columns = list(z_order_by)
-            result = self._api.optimize(self._session, path, predicate, columns, is_full)
-            return DataFrame(result, self._spark)
-
-    def purge(self, path: str, predicate: str | None) -> DataFrame:
-        """Rewrite the files with deleted rows or dropped columns; return the statement's result."""
-        from pyspark.sql import DataFrame
-
-        with jvm_errors():
-            return DataFrame(self._api.purge(self._session, path, predicate), self._spark)
-
-    def merge(
-        self,
-        target: DataFrame,
-        source: DataFrame,
-        condition: Column,
-        clauses: Sequence[MergeClause],
-        *,
-        evolves_schema: bool,
-        transaction: tuple[str, int] | None,
-    ) -> DataFrame:
-        """Merge a source into a table's DataFrame; return the result of the statement.
-
-        Parameters
-        ----------
-        transaction
-            The application and version under which it is committed at most once.
-        """
-        from pyspark.sql import DataFrame
-
-        with jvm_errors():
-            changes = row_changes(self._jvm)
-            statement = changes.merge(target._jdf, source._jdf, _java(condition))
-            for clause in clauses:
-                add = getattr(statement, clause.kind.value)
-                if clause.assignments is None:
-                    add(_java(clause.condition))
-                else:
-                    add(_java(clause.condition), *_java_lists(clause.assignments))
-            if evolves_schema:
-                statement.withSchemaEvolution()
-            result = statement.runOnce(*transaction) if transaction else statement.run()
-            return DataFrame(result, target.sparkSession)
-
-
-def _with_settings(session: Any, settings: Mapping[str, str]) -> Any:
-    """Return a JVM's session, or a clone with additional settings, which may be Hadoop's."""
-    if not settings:
-        return session
-    clone = session.cloneSession()
-    for name, value in settings.items():
-        clone.conf().set(name, value)
-    return clone
-
-
-def _java(column: Column | None) -> Any:
-    return None if column is None else column._jc
-
-
-def _java_lists(assignments: Assignments) -> tuple[list[str], list[Any]]:
-    """Return names and values as two lists, which Py4J converts to Java's."""
-    return [name for name, _ in assignments], [value._jc for _, value in assignments]
+    return ClassicSession(spark, hadoop_conf)

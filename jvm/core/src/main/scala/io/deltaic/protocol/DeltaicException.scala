@@ -80,13 +80,13 @@ trait ExceptionFactory {
 /**
  * @param message with a `<name>` for each parameter
  * @param sparkClass the simple name of the Spark or Java class that Spark users catch
- * @param deltaClass the simple name of the class of its exception in Python, which is delta-spark's where it has one
+ * @param pythonClass the simple name of the class of its exception in Python, which is delta-spark's where it has one
  */
 private[deltaic] final case class ErrorCondition(
     message: String,
     sparkClass: String,
     sqlState: String,
-    deltaClass: String
+    pythonClass: String
 )
 
 /** The content of `error-conditions.json`. */
@@ -108,16 +108,18 @@ private[deltaic] object ErrorConditions {
         body.get("message").elements.asScala.map(_.asText).mkString("\n"),
         body.path("sparkClass").asText("SparkRuntimeException"),
         body.path("sqlState").asText(internalError),
-        body.path("pythonClass").asText("")
+        body.path("pythonClass").asText("DeltaError")
       )
     }
     .toMap
 
   def names: Set[String] = conditions.keySet
 
+  private val Unknown = ErrorCondition("", "SparkRuntimeException", internalError, "DeltaError")
+
   /** An unknown condition has no message. */
   def of(condition: String): ErrorCondition =
-    conditions.getOrElse(condition, ErrorCondition("", "SparkRuntimeException", internalError, ""))
+    conditions.getOrElse(condition, Unknown)
 
   /** The parameters in the message of a condition. */
   def parametersOf(condition: String): Set[String] =

@@ -60,7 +60,10 @@ final class SessionTable private (
     val name: Option[String],
     settings: Map[String, String]
 ) {
-  private val spark = SessionTable.withSettings(session, settings)
+
+  /** The session, with the settings of the table. */
+  private[spark] val spark: classic.SparkSession = SessionTable.withSettings(session, settings)
+
   private var first = Option.empty[classic.DataFrame]
 
   /**
@@ -105,13 +108,21 @@ final class SessionTable private (
   }
 
   /** RESTORE to a version. */
-  def restoreToVersion(version: Long): DataFrame = run("restoreToVersion") {
-    CommandInPython.of("restore", atPath, Map("version" -> version.toString))
-  }
+  def restoreToVersion(version: Long): DataFrame =
+    restore("restoreToVersion", Some(version.toString), None)
 
   /** RESTORE to the newest version at a timestamp, in the session's time zone unless it names another one. */
-  def restoreToTimestamp(timestamp: String): DataFrame = run("restoreToTimestamp") {
-    CommandInPython.of("restore", atPath, Map("timestamp" -> timestamp))
+  def restoreToTimestamp(timestamp: String): DataFrame =
+    restore("restoreToTimestamp", None, Some(timestamp))
+
+  /** RESTORE to a version, or to a timestamp; the command requires exactly one of them. */
+  private[spark] def restore(
+      method: String,
+      version: Option[String],
+      timestamp: Option[String]
+  ): DataFrame = run(method) {
+    val asOf = version.map("version" -> _) ++ timestamp.map("timestamp" -> _)
+    CommandInPython.of("restore", atPath, asOf.toMap)
   }
 
   /** VACUUM; with the retention of the table if none is given. */
@@ -133,16 +144,20 @@ final class SessionTable private (
     }
 
   /** Upgrades the protocol to these versions. */
-  def upgradeProtocol(readerVersion: Int, writerVersion: Int): Unit = {
-    run("upgradeTableProtocol") {
-      UpgradeProtocolCommand(atPath, Some(readerVersion), Some(writerVersion), Nil)
-    }
-    ()
-  }
+  def upgradeProtocol(readerVersion: Int, writerVersion: Int): Unit =
+    upgradeProtocol(Some(readerVersion.toLong), Some(writerVersion.toLong), Nil)
 
   /** Adds a feature, and those that it requires, to the protocol. */
-  def addFeature(feature: String): Unit = {
-    run("addFeatureSupport")(UpgradeProtocolCommand(atPath, None, None, Seq(feature)))
+  def addFeature(feature: String): Unit = upgradeProtocol(None, None, Seq(feature))
+
+  private[spark] def upgradeProtocol(
+      readerVersion: Option[Long],
+      writerVersion: Option[Long],
+      features: Seq[String]
+  ): Unit = {
+    run("upgradeTableProtocol") {
+      UpgradeProtocolCommand(atPath, readerVersion, writerVersion, features)
+    }
     ()
   }
 
@@ -198,6 +213,9 @@ object SessionTable {
   /** An absolute path, or a URI; anything else is a name. */
   private val AbsolutePath = "(?s)(/|[A-Za-z][A-Za-z0-9+.-]*:/).*".r
 
+  private val FileSystemSettings =
+    "it needs to be a dict of strings, whose names begin with fs. or dfs."
+
   /**
    * The table at a path.
    *
@@ -208,20 +226,26 @@ object SessionTable {
       path: String,
       settings: Map[String, String] = Map.empty
   ): SessionTable = {
-    val spark = classicSession(session, "DeltaTable.forPath")
-    // The error has no values, which may be secrets.
-    settings.keys.find(key => !key.startsWith("fs.") && !key.startsWith("dfs.")).foreach { key =>
-      throw DeltaicException(
-        "DELTAIC_INVALID_ARGUMENT",
-        Map(
-          "argument" -> "hadoopConf",
-          "value" -> key,
-          "reason" -> "the names of file system settings begin with fs. or dfs."
-        )
-      )
-    }
-    if (!PythonApi.isDeltaTable(withSettings(spark, settings), path))
+    val table = at(classicSession(session, "DeltaTable.forPath"), path, settings)
+    if (!PythonApi.isDeltaTable(table.spark, path))
       throw DeltaicException("DELTAIC_NOT_A_TABLE", Map("table" -> path))
+    table
+  }
+
+  /** The same, whether or not there is a table. */
+  private[spark] def at(
+      spark: classic.SparkSession,
+      path: String,
+      settings: Map[String, String]
+  ): SessionTable = {
+    // The error has no values, which may be secrets.
+    settings.keys.toSeq.sorted.find(key => !key.startsWith("fs.") && !key.startsWith("dfs."))
+      .foreach { key =>
+        throw DeltaicException(
+          "DELTAIC_INVALID_ARGUMENT",
+          Map("argument" -> "hadoopConf", "value" -> key, "reason" -> FileSystemSettings)
+        )
+      }
     new SessionTable(spark, path, None, settings)
   }
 
@@ -279,7 +303,7 @@ object SessionTable {
     case _ => throw DeltaicException("DELTAIC_SPARK_CONNECT_UNSUPPORTED", Map("what" -> what))
   }
 
-  private def isPath(target: String): Boolean = AbsolutePath.matches(target)
+  private[spark] def isPath(target: String): Boolean = AbsolutePath.matches(target)
 
   private def parsed(spark: classic.SparkSession, name: String): Seq[String] =
     spark.sessionState.sqlParser.parseMultipartIdentifier(name)

@@ -1,11 +1,11 @@
 package io.deltaic.spark
 
 import io.deltaic.PackageLayers
-import io.deltaic.spark.PackageLayersSuite.{inSpark, internals, own}
+import io.deltaic.spark.PackageLayersSuite.{inSpark, internals, namedAsOthers, own}
 
 class PackageLayersSuite
     extends PackageLayers(
-      own("") ++ internals("") ++ Seq(inSpark),
+      own("") ++ internals("") ++ Seq(inSpark, namedAsOthers),
       internals("") ++ Seq(inSpark) ++ internals("scan", "merge") ++
         own(
           "errors",
@@ -46,8 +46,9 @@ class PackageLayersSuite
           "sql.parser",
           "sql.optimizer",
           "sql.planning",
-          ""
-        )
+          "",
+          "connect"
+        ) ++ Seq(namedAsOthers)
     )
 
 object PackageLayersSuite {
@@ -59,6 +60,9 @@ object PackageLayersSuite {
 
   /** Of a class that overrides a signature which is private to it. */
   private val inSpark = "org.apache.spark.sql.execution.datasources.parquet"
+
+  /** Of the plugins of Spark Connect, under the names that delta-spark's documentation sets. */
+  private val namedAsOthers = "org.apache.spark.sql.connect.delta"
 
   private def qualified(base: String, packages: Seq[String]): Seq[String] =
     packages.map(name => if (name.isEmpty) base else s"$base.$name")

@@ -1,9 +1,8 @@
 package io.deltaic.spark.errors
 
-import java.util.{ConcurrentModificationException, Map => JMap, ServiceLoader}
+import java.util.{ConcurrentModificationException, Map => JMap}
 
 import scala.jdk.CollectionConverters._
-import scala.jdk.OptionConverters._
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.trees.Origin
@@ -115,35 +114,6 @@ class DeltaicRuntimeException(
   override def getMessage: String = ErrorConditions.render(condition, parameters)
 }
 
-/** Creates the errors of conflicts where better classes than ours are available: those of `io.delta.exceptions`. */
-trait ConflictExceptions {
-
-  /**
-   * @param className the simple name of the class in delta-spark
-   * @param message as rendered
-   * @return none if there is no such class
-   */
-  def create(
-      className: String,
-      condition: String,
-      message: String,
-      parameters: Map[String, String],
-      cause: Throwable
-  ): Option[DeltaicConcurrentModificationException]
-}
-
-private object ConflictExceptions {
-
-  /** The jar of the Scala API provides it; a class loader of the user may have it, and ours not. */
-  lazy val found: Option[ConflictExceptions] = {
-    val service = classOf[ConflictExceptions]
-    Seq(service.getClassLoader, Thread.currentThread.getContextClassLoader)
-      .filter(_ != null)
-      .flatMap(loader => ServiceLoader.load(service, loader).findFirst.toScala)
-      .headOption
-  }
-}
-
 /** Named in `META-INF/services`. */
 class SparkExceptionFactory extends ExceptionFactory {
   ErrorListInternals.add(ErrorConditions.names.iterator.map { name =>
@@ -163,11 +133,7 @@ class SparkExceptionFactory extends ExceptionFactory {
       new DeltaicUnsupportedOperationException(condition, parameters, cause)
     case "ArithmeticException" => new DeltaicArithmeticException(condition, parameters, cause)
     case "ConcurrentModificationException" =>
-      val className = ErrorConditions.of(condition).deltaClass
-      val message = ErrorConditions.render(condition, parameters)
-      ConflictExceptions.found
-        .flatMap(_.create(className, condition, message, parameters, cause))
-        .getOrElse(new DeltaicConcurrentModificationException(condition, parameters, cause))
+      ConflictClasses.create(condition, parameters, cause)
     case _ => new DeltaicRuntimeException(condition, parameters, cause)
   }
 }

@@ -67,8 +67,8 @@ private[spark] final case class DropFeatureCommand(
  */
 private[spark] final case class UpgradeProtocolCommand(
     child: LogicalPlan,
-    readerVersion: Option[Int],
-    writerVersion: Option[Int],
+    readerVersion: Option[Long],
+    writerVersion: Option[Long],
     features: Seq[String]
 ) extends AlterationCommand {
   override protected def command: String = "upgradeProtocol"

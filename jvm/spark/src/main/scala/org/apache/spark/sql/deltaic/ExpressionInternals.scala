@@ -1,5 +1,6 @@
 package org.apache.spark.sql.deltaic
 
+import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
   Attribute,
@@ -11,11 +12,14 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
-import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.classic.{ExpressionUtils, SparkSession}
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /** SQL expressions over the columns of a table, analyzed under the session's settings. */
 object ExpressionInternals {
+
+  /** The expression as a Column, which is converted to the same expression. */
+  def column(expression: Expression): Column = ExpressionUtils.column(expression)
 
   /** The columns, as attributes that expressions can refer to. */
   def attributes(schema: StructType): Seq[Attribute] =

@@ -16,13 +16,21 @@ import org.apache.spark.sql.connector.catalog.{
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.execution.SparkStrategy
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.{Column, DataFrame}
+import org.apache.spark.sql.{Column, DataFrame, classic}
 
 /** Private entry points of the classic session. */
 object SessionInternals {
 
   /** Analyzes `plan` and, when it is a command, runs it. */
   def run(spark: SparkSession, plan: LogicalPlan): DataFrame = Dataset.ofRows(spark, plan)
+
+  /** The same, as a DataFrame of the classic session. */
+  def classicRun(spark: SparkSession, plan: LogicalPlan): classic.DataFrame =
+    Dataset.ofRows(spark, plan)
+
+  /** The plan of a DataFrame: of a command, its result. */
+  def planOf(df: DataFrame): LogicalPlan =
+    df.asInstanceOf[classic.DataFrame].queryExecution.commandExecuted
 
   /** A session with a copy of the settings, temporary views and functions of this one. */
   def cloned(spark: SparkSession): SparkSession = spark.cloneSession()
