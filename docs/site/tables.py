@@ -196,6 +196,7 @@ def results(decisions: str) -> str:
     titles = {
         "describeHistory": "DESCRIBE HISTORY",
         "describeDetail": "DESCRIBE DETAIL",
+        "describeDomainMetadata": "DeltaTable.domainMetadata",
         "cloneTable": "CLONE",
         "optimize": "OPTIMIZE, REORG",
         "convertToDelta": "CONVERT TO DELTA",

@@ -60,8 +60,8 @@ def test_wheel_is_small_and_says_what_it_is() -> None:
 def test_first_example_of_the_readme_runs_from_the_wheel(tmp_path: Path) -> None:
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*install, WHEEL, AS_DELTA], check=True, timeout=900)
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, str(WHEEL), str(AS_DELTA)], check=True, timeout=900)
     program = tmp_path / "first.py"
     program.write_text(readme_example())
     environment = user_environment(without=["PYTHONPATH"], python=str(python))

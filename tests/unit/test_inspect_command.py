@@ -82,7 +82,7 @@ def nested_names(kind: Any) -> set[str]:
 
 def test_names_of_the_json_are_documented() -> None:
     usage = (ROOT / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
-    section = usage.split("## Inspecting a table")[1].split("\n## ")[0]
+    section = usage.split("## inspect")[1].split("\n## ")[0]
     missing = {name for name in nested_names(Inspection) if f"`{name}`" not in section}
     assert missing == set()
 
