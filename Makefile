@@ -20,6 +20,8 @@ PEERS_STAMP := .tools/peers/.fetched
 S3_STAMP := .tools/s3/.fetched
 OTHER_SPARK := .tools/spark
 OTHER_SPARK_STAMP := $(OTHER_SPARK)/.fetched
+NEXT_SPARK := .tools/next-spark
+NEXT_SPARK_STAMP := $(NEXT_SPARK)/.installed
 CLIENTS := .tools/clients
 CLIENTS_STAMP := $(CLIENTS)/.installed
 TOOLS := .tools/tools
@@ -255,6 +257,12 @@ test-hive: build $(OTHER_SPARK_STAMP) ## Run the tests of SQL with Hive support,
 other_spark_pytest = $(with_java) PYSPARK_PYTHON="$(CURDIR)/$(OTHER_SPARK)/venv/bin/python" \
   $(OTHER_SPARK)/venv/bin/python -m pytest --basetemp build/pytest $(1) $(ARGS)
 
+# The shim (jvm/spark/src/main/scala-spark-*) has what differs between the versions.
+.PHONY: compile-next-spark
+compile-next-spark: SBT_OPTIONS += -Ddeltaic.spark.environment=$(NEXT_SPARK)/venv
+compile-next-spark: $(NEXT_SPARK_STAMP) $(SBT_LAUNCHER) ## Compile with the jars of the next PySpark, which is not supported yet
+	$(call sbt,spark/compile; deltaApi/compile)
+
 .PHONY: test-s3
 test-s3: build $(S3_STAMP) ## Race for commits on an S3-compatible server; not part of make test
 	$(call pytest_folder,tests/s3)
@@ -316,30 +324,14 @@ guide: $(DOCS_STAMP) ## Build the guide alone into build/docs, without the pages
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/venv/bin/python -m mkdocs build --strict --quiet
 
 .PHONY: lock
-lock: ## Pin the newest versions that requirements-dev.in allows
+lock: ## Pin the newest versions that the files requirements-*.in allow
 	python="$$(project/find-python)" && "$$python" -m venv .tools/uv
 	.tools/uv/bin/pip install -q uv
-	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
-	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
-	  requirements-dev.in --output-file requirements-dev.lock
-	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
-	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
-	  requirements-s3.in --output-file requirements-s3.lock
-	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
-	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
-	  requirements-spark.in --output-file requirements-spark.lock
-	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
-	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
-	  requirements-tpc.in --output-file requirements-tpc.lock
-	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
-	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
-	  requirements-clients.in --output-file requirements-clients.lock
-	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
-	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
-	  requirements-tools.in --output-file requirements-tools.lock
-	.tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 \
-	  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
-	  requirements-docs.in --output-file requirements-docs.lock
+	for requirements in requirements-*.in; do \
+	  case $$requirements in *next-spark*) python=3.11;; *) python=3.10;; esac; \
+	  .tools/uv/bin/uv pip compile --quiet --upgrade --universal --python-version $$python \
+	    --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+	    $$requirements --output-file $${requirements%.in}.lock; done
 
 .PHONY: clean
 clean: ## Remove everything built; .venv and .tools stay
@@ -397,6 +389,9 @@ $(OTHER_SPARK_STAMP): requirements-spark.lock python/pyproject.toml python/delta
 	@touch $@
 
 # Programs of others that read and write tables through Spark, in an environment of their own.
+$(NEXT_SPARK_STAMP): requirements-next-spark.lock
+	$(make_environment)
+
 $(CLIENTS_STAMP): requirements-clients.lock
 	$(make_environment)
 

@@ -98,10 +98,23 @@ lazy val core = project
     }
   )
 
+/** The jars of another Spark than that of Maven's registry, if the build is for one, and classes in a folder of its own. */
+lazy val onSpark = Dependencies.otherSpark.toSeq.flatMap { jars =>
+  Seq(
+    Compile / unmanagedJars ++= (jars * "*.jar").classpath,
+    target := baseDirectory.value / "target" / s"spark-${Dependencies.sparkLine}"
+  )
+}
+
 lazy val spark = project
   .in(file("jvm/spark"))
   .dependsOn(core % "compile->compile;test->test")
   .settings(shared)
+  .settings(onSpark)
+  .settings(
+    Compile / unmanagedSourceDirectories +=
+      (Compile / sourceDirectory).value / s"scala-spark-${Dependencies.sparkLine}"
+  )
   .configs(Grammar.Antlr)
   .settings(Grammar.settings)
   .settings(
@@ -134,6 +147,7 @@ lazy val deltaApi = project
   .in(file("jvm/delta-api"))
   .dependsOn(spark % "compile->compile;test->test")
   .settings(shared)
+  .settings(onSpark)
   .configs(Dependencies.DeltaSpark)
   .settings(
     name := "deltaic-delta-api",

@@ -25,12 +25,30 @@ object Dependencies {
     "org.slf4j" % "slf4j-api" % "2.0.17"
   ).map(_ % Provided)
 
-  val sparkSql: Seq[ModuleID] = Seq(
-    "org.apache.spark" %% "spark-sql" % spark % Provided,
-    // It contains the classes that it shades.
-    ("org.apache.spark" %% "spark-connect" % spark % Provided).intransitive(),
-    "org.antlr" % "antlr4-runtime" % antlr % Provided
-  )
+  /**
+   * The jars of another PySpark to compile with: of that in an environment of Python, which a system property names.
+   * The registry of jars need not have them.
+   */
+  val otherSpark: Option[File] = sys.props.get("deltaic.spark.environment").map { environment =>
+    (file(environment) / "lib" * "python*" / "site-packages" / "pyspark" / "jars").get().headOption
+      .getOrElse(sys.error(s"$environment has no PySpark"))
+  }
+
+  /** Which sources of the shim fit the jars. */
+  val sparkLine: String = otherSpark.fold(spark) { jars =>
+    val name = "spark-sql_2.13-(.*)\\.jar".r
+    jars.list().toSeq.collectFirst { case name(version) => version }
+      .getOrElse(sys.error(s"$jars has no jar of Spark SQL"))
+  }.split('.').take(2).mkString(".")
+
+  val sparkSql: Seq[ModuleID] = Seq("org.antlr" % "antlr4-runtime" % antlr % Provided) ++
+    (if (otherSpark.isDefined) Nil
+     else
+       Seq(
+         "org.apache.spark" %% "spark-sql" % spark % Provided,
+         // It contains the classes that it shades.
+         ("org.apache.spark" %% "spark-connect" % spark % Provided).intransitive()
+       ))
 
   /** The class path of delta-spark, which no code of ours is compiled with: a test compares our API with it. */
   val DeltaSpark: Configuration = Configuration.of("DeltaSpark", "delta-spark").hide

@@ -2,9 +2,10 @@ package io.delta
 
 import java.nio.file.{Files, Path}
 
-import io.deltaic.spark.PythonApi
 import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.SparkSession
+
+import io.deltaic.spark.PythonApi
 
 /** A Spark session with the extension and the catalog by delta-spark's names, and a directory for each test. */
 trait DeltaSession { this: munit.FunSuite =>

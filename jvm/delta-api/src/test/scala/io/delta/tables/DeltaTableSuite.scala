@@ -4,8 +4,9 @@ import scala.jdk.CollectionConverters._
 
 import io.delta.DeltaSession
 import io.delta.implicits._
-import io.deltaic.spark.errors.DeltaicRuntimeException
 import org.apache.spark.sql.functions.{col, lit}
+
+import io.deltaic.spark.errors.DeltaicRuntimeException
 
 class DeltaTableSuite extends munit.FunSuite with DeltaSession {
 

@@ -8,6 +8,7 @@ class PackageLayersSuite
       own("") ++ internals("") ++ Seq(inSpark, namedAsOthers),
       internals("") ++ Seq(inSpark) ++ internals("scan", "merge") ++
         own(
+          "shim",
           "errors",
           "util",
           "schema",

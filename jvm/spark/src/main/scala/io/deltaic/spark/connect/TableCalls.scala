@@ -8,11 +8,11 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{DataFrame, Row}
 
 import io.deltaic.replay.DeltaLog
-import io.deltaic.spark.{PythonApi, SessionTable}
 import io.deltaic.spark.catalog.TableLocation
 import io.deltaic.spark.catalog.definition.PythonCommand
 import io.deltaic.spark.sql.command.{DescribeCommand, TableAtPath}
 import io.deltaic.spark.util.Json
+import io.deltaic.spark.{PythonApi, SessionTable}
 
 /** The methods of `DeltaTable` that take no Columns. Each runs the command of the SQL statement, and returns its result. */
 private[connect] object TableCalls {

@@ -8,6 +8,8 @@ import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
 import org.apache.spark.sql.types.{DataType, Decimal}
 import org.apache.spark.unsafe.types._
 
+import io.deltaic.spark.shim.RowOfKnownTypes
+
 /**
  * One value for each file; null means a missing value, or a null partition value.
  */
@@ -128,7 +130,8 @@ final private[skipping] case class UnreadableValue(cause: Throwable)
  * @param columnsOf the columns of each part of the files ([[FileParts]])
  */
 final private[skipping] class FileRow(parts: FileParts, columnsOf: Int => Array[FileColumn])
-    extends InternalRow {
+    extends InternalRow
+    with RowOfKnownTypes {
   private var part = -1
   private var columns: Array[FileColumn] = _
   private var at = 0

@@ -20,7 +20,7 @@ private[spark] final case class ReplaceMatchingRows(spark: SparkSession)
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveOperatorsUp {
     case insert: InsertIntoStatement
-        if insert.replaceCriteriaOpt.isDefined && insert.query.resolved =>
+        if ReplaceMatchingRows.isOn(insert) && insert.query.resolved =>
       insert.table match {
         case relation @ ExtractV2Table(table: DeltaicTable) =>
           planned(insert, relation, table, table)
@@ -41,7 +41,7 @@ private[spark] final case class ReplaceMatchingRows(spark: SparkSession)
       target: WriteTargets
   ): InsertIntoStatement = {
     val replacing =
-      target.writeTarget.copy(replacing = Some(matching(insert, relation, table)))
+      target.writeTarget.copy(replacing = matching(insert, relation, table))
     insert.copy(
       table = relation.copy(table = target.forWriting(replacing)),
       replaceCriteriaOpt = None,
@@ -84,11 +84,20 @@ private[spark] final case class ReplaceMatchingRows(spark: SparkSession)
       insert: InsertIntoStatement,
       relation: DataSourceV2Relation,
       table: DeltaicTable
-  ): Replaced = {
+  ): Option[Replaced] = {
     val rows = new MatchingRows(spark, table, relation, insert.query, insert.byName)
-    insert.replaceCriteriaOpt.get match {
+    insert.replaceCriteriaOpt.collect {
       case InsertReplaceUsing(columns) => rows.using(columns)
       case InsertReplaceOn(condition, alias) => rows.on(condition, alias, condition.sql)
     }
+  }
+}
+
+private[spark] object ReplaceMatchingRows {
+
+  /** Whether it is such a statement. From Spark 4.3 on, REPLACE WHERE has criteria, too, and is planned by Spark. */
+  def isOn(insert: InsertIntoStatement): Boolean = insert.replaceCriteriaOpt.exists {
+    case _: InsertReplaceUsing | _: InsertReplaceOn => true
+    case _ => false
   }
 }

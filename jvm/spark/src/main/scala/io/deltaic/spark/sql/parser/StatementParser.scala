@@ -27,6 +27,7 @@ import io.deltaic.protocol.DeltaicException
 import io.deltaic.spark.catalog.TableLocation
 import io.deltaic.spark.convert.ConversionTarget
 import io.deltaic.spark.optimize.{OptimizeRequest, PurgeRequest, UniformUpgrade}
+import io.deltaic.spark.shim.DelegatingParser
 import io.deltaic.spark.sql.analysis.TableChanges
 import io.deltaic.spark.sql.command.{
   CloneTable,
@@ -51,8 +52,11 @@ import io.deltaic.spark.sql.grammar.{DeltaicSqlBaseVisitor, DeltaicSqlLexer, Del
  * HISTORY t` would describe a column. As in Spark's statements, variables such as `${name}` are substituted. It adds
  * markers to the plans of the others (see [[ParsedStatement]]).
  */
-private[spark] final class StatementParser(session: SparkSession, spark: ParserInterface)
-    extends ParserInterface {
+private[spark] final class StatementParser(
+    session: SparkSession,
+    override protected val spark: ParserInterface
+) extends ParserInterface
+    with DelegatingParser {
 
   private val parsed = new ParsedStatement(session)
 

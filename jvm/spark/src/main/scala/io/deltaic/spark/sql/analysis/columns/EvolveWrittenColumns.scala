@@ -82,7 +82,7 @@ private[spark] final case class EvolveWrittenColumns(spark: SparkSession)
       after: DataSourceV2Relation,
       table: DeltaicTable
   ): InsertIntoStatement = after match {
-    case ExtractV2Table(target: WriteTargets) if insert.replaceCriteriaOpt.isDefined =>
+    case ExtractV2Table(target: WriteTargets) if ReplaceMatchingRows.isOn(insert) =>
       ReplaceMatchingRows(spark).planned(insert, after, table, target)
     case _ => insert.copy(table = after)
   }

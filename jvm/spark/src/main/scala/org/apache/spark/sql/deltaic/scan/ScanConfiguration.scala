@@ -1,6 +1,6 @@
 package org.apache.spark.sql.deltaic.scan
 
-import java.util.concurrent.TimeUnit
+import java.time.Duration
 
 import scala.jdk.CollectionConverters._
 
@@ -105,12 +105,12 @@ object ScanConfiguration {
   private val MaxBroadcasts = 16L
 
   /** Less than the half hour after which executors drop the class loader of a session that is idle. */
-  private val IdleMinutes = 10L
+  private val Idle = Duration.ofMinutes(10)
 
   /** Of some 100 KB each. */
   private val broadcasts: Cache[Key, Broadcast[SerializableConfiguration]] = CacheBuilder
     .newBuilder()
     .maximumSize(MaxBroadcasts)
-    .expireAfterAccess(IdleMinutes, TimeUnit.MINUTES)
+    .expireAfterAccess(Idle)
     .build[Key, Broadcast[SerializableConfiguration]]()
 }
