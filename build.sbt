@@ -49,6 +49,8 @@ lazy val shared = Seq(
   bomFileName := s"${name.value}-${version.value}.cdx.json",
   bomFormat := "json",
   includeBomTimestamp := false,
+  // The names of local variables, which only a debugger shows, would be a part of the jar that counts.
+  Compile / compile / scalacOptions += "-g:line",
   // A link that scaladoc cannot resolve is no reason to have no pages.
   Compile / doc / scalacOptions ~= (_.filterNot(o => o.startsWith("-W") || o.startsWith("-Xlint"))),
   Test / fork := true,
