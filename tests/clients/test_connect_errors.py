@@ -48,7 +48,12 @@ def failed(client: SparkProcess, path: Path, statement: str) -> dict[str, Any]:
         ("DeltaTable.forPath(spark, path + '/x')", "TableStateError", "Analysis", "NOT_A_TABLE"),
         ("table.delete('id = 1')", "TableStateError", "UnsupportedOperation", "APPEND_ONLY"),
         ("table.restoreToVersion(7)", "TableStateError", "Analysis", "VERSION_NOT_FOUND"),
-        ("table.vacuum(0)", "InvalidArgumentError", "IllegalArgument", "VACUUM_RETENTION_TOO_SHORT"),
+        (
+            "table.vacuum(0)",
+            "InvalidArgumentError",
+            "IllegalArgument",
+            "VACUUM_RETENTION_TOO_SHORT",
+        ),
         ("table.addFeatureSupport('x')", "InvalidArgumentError", "", "UNKNOWN_FEATURE"),
         ("table.dropFeatureSupport('x')", "InvalidArgumentError", "", ""),
         ("table.setDomainMetadata('a', 'b')", "ProtocolError", "", "DOMAIN_METADATA_UNSUPPORTED"),

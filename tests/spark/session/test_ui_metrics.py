@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.spark.scan.test_distributed_snapshot import THRESHOLD, forget
 from tests.support import log
+from tests.support.checkpoint import write_checkpoint
 from tests.support.interleave import committed_meanwhile
+from tests.support.jobs import jobs_of
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table
 
@@ -21,11 +24,16 @@ UNITS = {"B": 1, "KiB": 1024}
 
 def metrics_of(spark: SparkSession, action: Callable[[], object]) -> dict[str, str]:
     """Return the metrics of the action's first query that has them, by their names in the UI."""
+    return {name: values[0] for name, values in all_metrics_of(spark, action).items()}
+
+
+def all_metrics_of(spark: SparkSession, action: Callable[[], object]) -> dict[str, list[str]]:
+    """Return the values of each metric, of all nodes of the plans, in the order of the queries."""
     store = spark._jsparkSession.sharedState().statusStore()
     before = {execution.executionId() for execution in items(store.executionsList())}
     action()
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for execution in items(store.executionsList()):
         number = execution.executionId()
         if number in before:
@@ -35,7 +43,7 @@ def metrics_of(spark: SparkSession, action: Callable[[], object]) -> dict[str, s
             for metric in items(node.metrics()):
                 value = values.get(metric.accumulatorId())
                 if value.isDefined():
-                    found.setdefault(metric.name(), value.get())
+                    found.setdefault(metric.name(), []).append(value.get())
     return found
 
 
@@ -85,6 +93,35 @@ def test_scan_counts_what_it_skips_and_why(spark: SparkSession, four_files: str)
     read = size(shown["size of files read"])
     assert read in sizes.values()
     assert size(shown["size of files skipped by statistics"]) + read == sum(sizes.values()) - in_p0
+
+
+def test_scans_of_one_query_count_their_own_files(spark: SparkSession, four_files: str) -> None:
+    rows = spark.read.format("delta").load(four_files)
+    both = rows.where("p = 0").union(rows.where("p = 1 AND id > 11")).union(rows)
+    every = all_metrics_of(spark, both.collect)
+    names = ("files read", "files skipped by partition values", "files skipped by statistics")
+    counts = {name: sorted(every[f"number of {name}"]) for name in names}
+    assert counts == {
+        "files read": ["1", "2", "4"],
+        "files skipped by partition values": ["0", "2", "2"],
+        "files skipped by statistics": ["0", "0", "1"],
+    }
+
+
+@pytest.mark.parametrize(("max_bytes", "jobs"), [("-1", 1), ("0", 3)])
+def test_files_are_selected_once_for_scan_and_metrics(
+    spark: SparkSession, four_files: str, max_bytes: str, jobs: int
+) -> None:
+    write_checkpoint(four_files, "classic")
+    with session_settings(spark, {THRESHOLD: max_bytes}):
+        forget(spark, four_files)
+        rows = spark.read.format("delta").load(four_files)
+        both = rows.where("p = 0").union(rows.where("p = 1 AND id > 11"))
+        started: list[int] = []
+        every = all_metrics_of(spark, lambda: started.append(jobs_of(spark, both.collect)))
+    assert started == [jobs]
+    assert sorted(every["number of files skipped by statistics"]) == ["0", "1"]
+    assert sorted(every["number of files skipped by partition values"]) == ["2", "2"]
 
 
 def test_scan_counts_what_a_join_skips(spark: SparkSession, four_files: str) -> None:

@@ -31,13 +31,14 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.util.SerializableConfiguration
 
 import io.deltaic.protocol.{AddFile, DeltaicException}
-import io.deltaic.spark.metrics.{ScanMetrics, SkippedFiles}
+import io.deltaic.spark.metrics.ScanMetrics
 import io.deltaic.spark.scan.deletionvectors.{DeletionVectorSource, RowProbeSource, ScanOfLiveRows}
 import io.deltaic.spark.scan.files.{
   FileSource,
   FileSplits,
   FullyDeletedFiles,
   ScanFilters,
+  Selected,
   SelectedFiles
 }
 import io.deltaic.spark.scan.vectorized.{ScanLayout, TableReaderFactory}
@@ -80,7 +81,9 @@ private[spark] final class TableScan(
   private val (constantColumns, dataColumns) = tableColumns.partition(isConstant)
 
   /** Selected on first use, which is after the optimizer has pushed down filters. */
-  lazy val selectedFiles: IndexedSeq[AddFile] = files.select(selectionFilters)
+  lazy val selectedFiles: IndexedSeq[AddFile] = selected.files
+
+  private lazy val selected: Selected = files.selected(selectionFilters)
 
   private lazy val selectionFilters: ScanFilters =
     new GeneratedPartitions(spark, schema).implied(filters) match {
@@ -127,9 +130,7 @@ private[spark] final class TableScan(
   }
 
   private def reading(some: IndexedSeq[AddFile], columns: StructType): TableScan =
-    copied(new SelectedFiles(files, some, skipped), columns, context.copy(streams = None))
-
-  private def skipped: SkippedFiles = files.skipped(selectionFilters)
+    copied(new SelectedFiles(files, some, selected.skipped), columns, context.copy(streams = None))
 
   /** A scan of the same rows that reads the columns of all of these scans. */
   def withColumnsOf(scans: Seq[TableScan]): TableScan =
@@ -207,7 +208,11 @@ private[spark] final class TableScan(
   override def supportedCustomMetrics(): Array[CustomMetric] = ScanMetrics.all
 
   override def reportDriverMetrics(): Array[CustomTaskMetric] =
-    filesRead.fold(Array.empty[CustomTaskMetric])(ScanMetrics.values(_, selectedFiles, skipped))
+    filesRead.fold(Array.empty[CustomTaskMetric])(ScanMetrics.values(
+      _,
+      selectedFiles,
+      selected.skipped()
+    ))
 
   override def createReaderFactory(): PartitionReaderFactory = {
     val splits = new ParquetSplits(

@@ -29,10 +29,10 @@ private[spark] sealed trait FileSource {
   def honorsFilters: Boolean = true
 
   /** The files that may contain a row for which all filters are true. */
-  def select(filters: ScanFilters): IndexedSeq[AddFile]
+  final def select(filters: ScanFilters): IndexedSeq[AddFile] = selected(filters).files
 
-  /** The other files of the table, as far as they are known. */
-  def skipped(filters: ScanFilters): SkippedFiles
+  /** The same, with the other files of the table. */
+  def selected(filters: ScanFilters): Selected
 
   /** The statistics in the log of those files; none if they would have to be computed first. */
   def rows(filters: ScanFilters): Option[FileStatsAggregator]
@@ -55,6 +55,16 @@ private[spark] sealed trait FileSource {
   ): Option[Seq[Array[Any]]] =
     rows(ScanFilters(filters)).flatMap(_.aggregate(groupBy, aggregates))
 }
+
+/**
+ * The files that a scan selects.
+ *
+ * @param skipped counts the other files of the table, as far as they are known
+ */
+private[spark] final case class Selected(
+    files: IndexedSeq[AddFile],
+    skipped: () => SkippedFiles = () => SkippedFiles.none
+)
 
 private[spark] object FileSource {
 
@@ -94,9 +104,7 @@ private[spark] final class SnapshotFiles private (
   /** The last selection: a scan requests its files and their statistics with the same filters. */
   @volatile private var chosen: Option[(FilePruning, PrunedFiles)] = None
 
-  override def select(filters: ScanFilters): IndexedSeq[AddFile] = choose(filters, None).adds
-
-  override def skipped(filters: ScanFilters): SkippedFiles = choose(filters, None).skipped
+  override def selected(filters: ScanFilters): Selected = choose(filters, None).selected
 
   override def rows(filters: ScanFilters): Option[FileStatsAggregator] =
     Some(choose(filters, None).rows)
@@ -175,8 +183,6 @@ private[spark] object SnapshotFiles {
 
 /** Files given by a list: their statistics are not used for aggregates. */
 private[spark] sealed trait NamedFiles extends FileSource {
-  override def skipped(filters: ScanFilters): SkippedFiles = SkippedFiles.none
-
   override def rows(filters: ScanFilters): Option[FileStatsAggregator] = None
 
   override def split(
@@ -203,8 +209,8 @@ private[spark] sealed case class ListedFiles(
 
   override def hashCode(): Int = (table, version, files.size).hashCode()
 
-  override def select(filters: ScanFilters): IndexedSeq[AddFile] =
-    FileMetadata.select(table, files, filters.ofFiles)
+  override def selected(filters: ScanFilters): Selected =
+    Selected(FileMetadata.select(table, files, filters.ofFiles))
 }
 
 private[spark] object ListedFiles {
@@ -225,29 +231,30 @@ private[spark] final class FilterableFiles(
     zone: ZoneId
 ) extends NamedFiles {
 
-  override def select(filters: ScanFilters): IndexedSeq[AddFile] = {
+  override def selected(filters: ScanFilters): Selected = {
     val statistics = SnapshotStatistics.ofFiles(listed, schema.skipping, zone)
     val selection = FileSelection.select(statistics, filters.ofRows)
     selection.unevaluated.headOption.foreach { i =>
       FileSource.failUnevaluated(table, version, listed(i).path, filters.ofRows)
     }
-    FileMetadata.select(table, selection.files.toIndexedSeq.map(listed), filters.ofFiles)
+    Selected(FileMetadata.select(table, selection.files.toIndexedSeq.map(listed), filters.ofFiles))
   }
 }
 
 /**
  * Some of the files of a source.
  *
- * @param others counts the other files of the table
+ * @param skipped counts the other files of the table
  */
 private[scan] final class SelectedFiles(
     of: FileSource,
     some: IndexedSeq[AddFile],
-    others: => SkippedFiles
+    skipped: () => SkippedFiles
 ) extends ListedFiles(of.table, of.version, some) {
   override def filesInMemory: Option[FileTable] = of.filesInMemory
 
-  override def skipped(filters: ScanFilters): SkippedFiles = others
+  override def selected(filters: ScanFilters): Selected =
+    super.selected(filters).copy(skipped = skipped)
 }
 
 /**
@@ -259,11 +266,8 @@ private[spark] final case class LimitedFiles(all: SnapshotFiles, limit: Long) ex
   override def version: Long = all.version
   override def filesInMemory: Option[FileTable] = all.filesInMemory
 
-  override def select(filters: ScanFilters): IndexedSeq[AddFile] =
-    all.choose(filters, Some(limit)).adds
-
-  override def skipped(filters: ScanFilters): SkippedFiles =
-    all.choose(filters, Some(limit)).skipped
+  override def selected(filters: ScanFilters): Selected =
+    all.choose(filters, Some(limit)).selected
 
   override def rows(filters: ScanFilters): Option[FileStatsAggregator] =
     Some(all.choose(filters, Some(limit)).rows)

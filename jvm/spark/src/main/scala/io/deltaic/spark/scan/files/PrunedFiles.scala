@@ -70,7 +70,9 @@ private[scan] final class PrunedFiles(
 ) {
 
   /** The files of the table that are not selected. */
-  lazy val skipped: SkippedFiles = countSkipped()
+  private lazy val skipped: SkippedFiles = countSkipped()
+
+  def selected: Selected = Selected(adds, () => skipped)
 
   lazy val adds: IndexedSeq[AddFile] = ordinals.toIndexedSeq.map(files.add)
 
