@@ -275,12 +275,15 @@ test-clients: build $(CLIENTS_STAMP) ## Run clients of Spark Connect, and kedro;
 test-tools: build $(TOOLS_STAMP) ## Run dbt and mack; not part of make test
 	$(call pytest_folder,tests/tools)
 
-# Debian's Chromium, unless there is a browser already.
 .PHONY: test-ui
-test-ui: build ## Look at Spark's UI with a browser, and take the guide's picture of it; not part of make test
-	command -v chromium google-chrome chrome > /dev/null || apt-get install -y --no-install-recommends chromium
+test-ui: build ## Look at Spark's UI with a browser; not part of make test
+	@command -v chromium google-chrome chrome > /dev/null || { \
+	  echo "There is no browser. Install Chromium (Debian, Ubuntu: apt-get install chromium) and run make again."; exit 1; } >&2
 	$(call pytest_folder,tests/ui)
-	mkdir -p docs/guide/images && cp build/ui/sql-page.png docs/guide/images/sql-page.png
+
+.PHONY: ui-picture
+ui-picture: test-ui ## Take the guide's picture of Spark's UI
+	cp build/ui/sql-page.png docs/guide/images/sql-page.png
 
 pytest_folder = $(run_python) -m pytest --basetemp build/pytest $(1) $(ARGS)
 
@@ -305,7 +308,7 @@ wheel: $(WHEEL) $(AS_DELTA_WHEEL) ## Build the wheel, jar inside, and that of th
 release: wheel $(SBT_LAUNCHER) ## Build all that is published, into dist/: the wheels, a Maven repository, bills of materials
 	rm -rf dist/maven dist/*.cdx.json
 	$(call sbt,publish; makeBom)
-	cp jvm/*/target/*.cdx.json dist/
+	cp jvm/*/target/*-$(VERSION).cdx.json dist/
 
 .PHONY: test-release
 test-release: release ## Install what is published into fresh environments, and build it twice; not part of make test
@@ -389,9 +392,6 @@ $(OTHER_SPARK_STAMP): requirements-spark.lock python/pyproject.toml python/delta
 	@touch $@
 
 # Programs of others that read and write tables through Spark, in an environment of their own.
-$(NEXT_SPARK_STAMP): requirements-next-spark.lock
-	$(make_environment)
-
 $(CLIENTS_STAMP): requirements-clients.lock
 	$(make_environment)
 
@@ -400,6 +400,9 @@ $(TOOLS_STAMP): requirements-tools.lock
 
 # What builds the guide as a site.
 $(DOCS_STAMP): requirements-docs.lock
+	$(make_environment)
+
+$(NEXT_SPARK_STAMP): requirements-next-spark.lock
 	$(make_environment)
 
 # In the folder of the stamp, with the packages of the lock file.
@@ -460,7 +463,7 @@ $(AS_DELTA_WHEEL): $(VENV_STAMP) $(wildcard python/as-delta/*.* python/as-delta/
 
 # Two builds of the same sources are the same bytes.
 define build_wheel
-@mkdir -p build
+@mkdir -p $(@D)
 SOURCE_DATE_EPOCH=1577836800 $(PY) -m build --wheel --no-isolation --outdir dist $(1) > $@.log 2>&1 || \
   { cat $@.log >&2; exit 1; }
 @rm $@.log

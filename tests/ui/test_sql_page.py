@@ -17,7 +17,7 @@ from tests.support.spark_scripts import free_port
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chrome")
 #: Checks the box that shows the metrics in the graph of the plan.
 EXTENSION = Path(__file__).parent / "detailed_plan"
-#: `make test-ui` copies it into the guide.
+#: `make ui-picture` copies it into the guide.
 PICTURE = ROOT / "build" / "ui" / "sql-page.png"
 
 QUERY = """
@@ -50,7 +50,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def browse(profile: Path, page: str, *options: str) -> str:
     """Open a page in the browser without a window, and return what it prints."""
     if BROWSER is None:
-        pytest.fail("there is no browser: `make test-ui` installs Debian's package chromium")
+        pytest.fail("there is no browser: install Chromium, such as Debian's package chromium")
     quiet = [
         "--headless",
         "--virtual-time-budget=10000",

@@ -13,6 +13,8 @@ from deltaic.exceptions import DeltaError, error_class
 
 #: The packages of Deltaic's exceptions.
 _DELTAIC_EXCEPTIONS = ("io.deltaic.protocol.", "io.deltaic.spark.errors.")
+#: The package of conflicts whose classes have the names of delta-spark's, and extend ours.
+_DELTA_SPARK_EXCEPTIONS = "io.delta.exceptions."
 #: PySpark reports the cause of this exception itself, and users of streams expect its class.
 _STREAM_FAILED = "org.apache.spark.sql.streaming.StreamingQueryException"
 _MAX_CAUSES = 50
@@ -29,14 +31,24 @@ def delta_error_of(throwable: Any) -> DeltaError | None:
         kind = throwable.getClass()
         if kind.getName() == _STREAM_FAILED:
             return None
-        # A conflict may be of a class that is named like that of delta-spark.
-        names = (kind.getName(), kind.getSuperclass().getName())
-        if any(name.startswith(_DELTAIC_EXCEPTIONS) for name in names):
+        if _is_deltaic(kind):
             condition = throwable.getCondition()
             parameters = json.loads(throwable.getParametersJson())
             return error_class(condition)(condition, parameters, throwable.getMessage())
         throwable = throwable.getCause()
     return None
+
+
+def _is_deltaic(kind: Any) -> bool:
+    """Whether a Java class is an exception of Deltaic, or of a conflict by delta-spark's name."""
+    while kind is not None:
+        name = kind.getName()
+        if name.startswith(_DELTAIC_EXCEPTIONS):
+            return True
+        if not name.startswith(_DELTA_SPARK_EXCEPTIONS):
+            return False
+        kind = kind.getSuperclass()
+    return False
 
 
 @contextmanager

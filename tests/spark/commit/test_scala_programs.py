@@ -9,6 +9,7 @@ from pathlib import Path
 from deltaic.session import delta_api_jar_path, jar_path
 from tests.support import log
 from tests.support.paths import ROOT
+from tests.support.spark_process import SparkProcess
 from tests.support.spark_scripts import SPARK_HOME, compile_scala, output_of, submit_options
 
 PROGRAM = Path(__file__).parent / "programs" / "ConcurrentUpdate.scala"
@@ -33,7 +34,9 @@ def compile_java(source: Path, folder: Path) -> Path:
     class_path = os.pathsep.join(map(str, [SPARK_HOME / "jars" / "*", *JARS]))
     jar, classes = folder / "program.jar", folder / "classes"
     subprocess.run(
-        [str(java / "javac"), "-cp", class_path, "-d", str(classes), str(source)], check=True
+        [str(java / "javac"), "-cp", class_path, "-d", str(classes), str(source)],
+        check=True,
+        timeout=300,
     )
     subprocess.run([str(java / "jar"), "cf", str(jar), "-C", str(classes), "."], check=True)
     return jar
@@ -65,3 +68,28 @@ def test_java_example_of_the_guide_runs(tmp_path: Path) -> None:
 
 def operations(table: Path) -> list[str]:
     return [log.commit_info(table, version)["operation"] for version in log.versions(table)]
+
+
+CONFLICT = """
+import sys
+sys.path.insert(0, root)
+from deltaic.exceptions import ConcurrentAppendException
+from tests.support.interleave import committed_meanwhile
+
+spark.sql(f"CREATE TABLE delta.`{path}` (id BIGINT) USING delta"
+          " TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')")
+append = lambda: spark.range(3).write.format("delta").mode("append").save(path)
+append()
+result = "nothing failed"
+try:
+    with committed_meanwhile(append):
+        spark.sql(f"UPDATE delta.`{path}` SET id = id + 1")
+except ConcurrentAppendException as conflict:
+    result = conflict.condition
+"""
+
+
+def test_python_catches_a_conflict_where_both_jars_are(tmp_path: Path) -> None:
+    with SparkProcess({"spark.jars": SETTINGS["spark.jars"]}, engine="deltaic") as spark:
+        found = spark.run(CONFLICT, path=str(tmp_path / "t"), root=str(ROOT))
+    assert found == "DELTAIC_CONCURRENT_APPEND"

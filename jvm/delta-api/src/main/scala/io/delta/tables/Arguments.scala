@@ -8,6 +8,8 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.functions.expr
 import org.apache.spark.sql.{Column, SparkSession}
 
+import io.deltaic.protocol.DeltaicException
+
 /** New values of columns. */
 private[tables] object Assignments {
 
@@ -19,6 +21,15 @@ private[tables] object Assignments {
     val (columns, values) = set.toSeq.unzip
     (columns.asJava, values.asJava)
   }
+}
+
+private[tables] object BuilderError {
+
+  def apply(what: String, reason: String): Throwable =
+    DeltaicException(
+      "DELTAIC_TABLE_BUILDER_INVALID",
+      Predef.Map("what" -> what, "reason" -> reason)
+    )
 }
 
 private[tables] object ActiveSession {

@@ -62,9 +62,7 @@ class DeltaColumnBuilder private[tables] (spark: SparkSession, colName: String) 
       allowsExplicitInsert: Boolean
   ): DeltaColumnBuilder = {
     if (step == 0)
-      throw new IllegalArgumentException(
-        s"Column $colName: column identity generation requires step to be non-zero."
-      )
+      throw invalid("column identity generation requires step to be non-zero")
     generated { metadata =>
       metadata.putLong(ColumnKeys.IdentityStart, start)
         .putLong(ColumnKeys.IdentityStep, step)
@@ -73,6 +71,8 @@ class DeltaColumnBuilder private[tables] (spark: SparkSession, colName: String) 
   }
 
   private def generated(put: MetadataBuilder => MetadataBuilder): DeltaColumnBuilder = {
+    if (generation.isDefined)
+      throw invalid("it has a generation expression or an identity already, and can have only one")
     generation = Some(put)
     this
   }
@@ -83,12 +83,12 @@ class DeltaColumnBuilder private[tables] (spark: SparkSession, colName: String) 
     this
   }
 
+  private def invalid(reason: String): Throwable = BuilderError(s"Column $colName", reason)
+
   /** The column, with its generation in the metadata. */
   def build(): StructField = {
     val columnType = dataType.getOrElse {
-      throw new IllegalArgumentException(
-        s"The data type of the column $colName was not provided: call dataType."
-      )
+      throw invalid(s"the data type of the column $colName was not provided; call dataType")
     }
     val metadata = generation.fold(new MetadataBuilder())(_(new MetadataBuilder())).build()
     val field = StructField(colName, columnType, isNullable, metadata)

@@ -86,11 +86,13 @@ class DeltaMergeMatchedActionBuilder private[tables] (
     matchCondition: Option[Column]
 ) {
 
-  /** Sets columns. */
-  def update(set: Map[String, Column]): DeltaMergeBuilder = {
-    val (columns, values) = Assignments.lists(set)
-    mergeBuilder.withClause(_.matchedUpdate(matchCondition.orNull, columns, values))
-  }
+  /** Sets columns; without columns and without a condition, it adds no clause. */
+  def update(set: Map[String, Column]): DeltaMergeBuilder =
+    if (set.isEmpty && matchCondition.isEmpty) mergeBuilder
+    else {
+      val (columns, values) = Assignments.lists(set)
+      mergeBuilder.withClause(_.matchedUpdate(matchCondition.orNull, columns, values))
+    }
 
   /** Sets columns to the values of SQL expressions. */
   def updateExpr(set: Map[String, String]): DeltaMergeBuilder = update(Assignments.parsed(set))
@@ -142,13 +144,15 @@ class DeltaMergeNotMatchedBySourceActionBuilder private[tables] (
     notMatchBySourceCondition: Option[Column]
 ) {
 
-  /** Sets columns. */
-  def update(set: Map[String, Column]): DeltaMergeBuilder = {
-    val (columns, values) = Assignments.lists(set)
-    mergeBuilder.withClause(
-      _.notMatchedBySourceUpdate(notMatchBySourceCondition.orNull, columns, values)
-    )
-  }
+  /** Sets columns; without columns and without a condition, it adds no clause. */
+  def update(set: Map[String, Column]): DeltaMergeBuilder =
+    if (set.isEmpty && notMatchBySourceCondition.isEmpty) mergeBuilder
+    else {
+      val (columns, values) = Assignments.lists(set)
+      mergeBuilder.withClause(
+        _.notMatchedBySourceUpdate(notMatchBySourceCondition.orNull, columns, values)
+      )
+    }
 
   /** Sets columns to the values of SQL expressions. */
   def updateExpr(set: Map[String, String]): DeltaMergeBuilder = update(Assignments.parsed(set))

@@ -107,9 +107,7 @@ class DeltaTableBuilder private[tables] (spark: SparkSession, verb: String) {
   def execute(): DeltaTable = {
     val path = location.map(SessionTable.qualified(spark, _))
     if (identifier.isEmpty && path.isEmpty)
-      throw new IllegalArgumentException(
-        "Table name or location has to be specified: call tableName, or location, or both."
-      )
+      throw BuilderError("A table", "Table name or location has to be specified")
     SessionTable.create(
       spark,
       TableDefinition(

@@ -1,6 +1,8 @@
 package io.delta.tables
 
 import io.delta.DeltaSession
+import org.apache.spark.SparkThrowable
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructField, StructType}
 
 class DeltaTableBuilderSuite extends munit.FunSuite with DeltaSession {
@@ -41,9 +43,10 @@ class DeltaTableBuilderSuite extends munit.FunSuite with DeltaSession {
     assertEquals(detail.getAs[String]("description"), "built in Scala")
     assertEquals(detail.getAs[Seq[String]]("partitionColumns"), Seq("p"))
     assertEquals(detail.getAs[Map[String, String]]("properties")("delta.appendOnly"), "true")
-    intercept[Exception] {
+    val noId = intercept[SparkThrowable with Exception] {
       spark.sql(s"INSERT INTO delta.`$path` (id, m) VALUES (null, 1)")
     }
+    assert(noId.getMessage.toLowerCase.contains("null"), noId.getMessage)
   }
 
   test("a named table is created once, replaced, and clustered") {
@@ -53,7 +56,7 @@ class DeltaTableBuilderSuite extends munit.FunSuite with DeltaSession {
       columns(DeltaTable.createIfNotExists()).execute()
       spark.sql("INSERT INTO built_by_name VALUES (1, 2)")
       assertEquals(columns(DeltaTable.createIfNotExists(spark)).execute().toDF.count(), 1L)
-      intercept[org.apache.spark.sql.AnalysisException](columns(DeltaTable.create()).execute())
+      intercept[AnalysisException](columns(DeltaTable.create()).execute())
       assertEquals(columns(DeltaTable.replace()).execute().toDF.count(), 0L)
       val clustered = columns(DeltaTable.createOrReplace(spark)).clusterBy("v", "id").execute()
       assertEquals(
@@ -81,13 +84,20 @@ class DeltaTableBuilderSuite extends munit.FunSuite with DeltaSession {
     )
   }
 
-  test("what is missing is named") {
-    val noType = intercept[IllegalArgumentException](DeltaTable.columnBuilder("c").build())
-    assert(noType.getMessage.contains("The data type of the column c was not provided"))
-    val noName = intercept[IllegalArgumentException](DeltaTable.create().execute())
-    assert(noName.getMessage.contains("Table name or location has to be specified"))
-    intercept[IllegalArgumentException] {
-      DeltaTable.columnBuilder("c").generatedAlwaysAsIdentity(1, 0)
+  test("what is missing or contradicts itself is named") {
+    def reason(build: => Any): String = {
+      val error = intercept[AnalysisException](build)
+      assertEquals(error.getCondition, "DELTAIC_TABLE_BUILDER_INVALID")
+      error.getMessage
     }
+    def column = DeltaTable.columnBuilder("c")
+    val noType = reason(column.build())
+    assert(noType.contains("data type of the column c was not provided"), noType)
+    val noName = reason(DeltaTable.create().execute())
+    assert(noName.contains("Table name or location has to be specified"), noName)
+    val noStep = reason(column.generatedAlwaysAsIdentity(1, 0))
+    assert(noStep.contains("requires step to be non-zero"), noStep)
+    val both = reason(column.generatedAlwaysAs("1").generatedByDefaultAsIdentity())
+    assert(both.contains("can have only one"), both)
   }
 }

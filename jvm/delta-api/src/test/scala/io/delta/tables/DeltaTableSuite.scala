@@ -4,6 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import io.delta.DeltaSession
 import io.delta.implicits._
+import org.apache.spark.sql.Column
 import org.apache.spark.sql.functions.{col, lit}
 
 import io.deltaic.spark.errors.DeltaicRuntimeException
@@ -93,6 +94,23 @@ class DeltaTableSuite extends munit.FunSuite with DeltaSession {
       numbers.map(n => counts.getAs[Long](s"num_${n}_rows")),
       Seq(7L, 3L, 2L, 2L)
     )
+  }
+
+  directory.test("merge of a table with itself, an empty update, and clauses that no row reaches") {
+    dir =>
+      val path = created(dir, ids = 4)
+      val table = DeltaTable.forPath(spark, path)
+      val self = table.toDF
+      table.as("t").merge(self.as("s"), "t.id = s.id AND s.id > 1")
+        .whenMatched().update(Map.empty[String, Column])
+        .whenMatched().update(Map("v" -> (col("s.v") + 100)))
+        .execute()
+      assertEquals(rows(path), Seq(0L -> 0L, 1L -> 2L, 2L -> 104L, 3L -> 106L))
+      val none = table.as("t").merge(self.as("s"), "t.id = s.id")
+      assert(intercept[IllegalArgumentException](none.execute()).getMessage.contains("clause"))
+      val shadowed = none.whenMatched().delete().whenMatched("t.id = 1").updateAll()
+      val unreached = intercept[IllegalArgumentException](shadowed.execute())
+      assert(unreached.getMessage.contains("no row would reach"), unreached.getMessage)
   }
 
   directory.test("merge takes the maps of Java, and adds columns of the source") { dir =>

@@ -192,6 +192,7 @@ final class MergeStatement private[spark] (
     StatementTransaction.within(appId, version)(run())
 
   def run(): DataFrame = {
+    requireReachableClauses()
     val sides = new MergeSides(target, source)
     val merge = MergeIntoTable(
       sides.target,
@@ -203,6 +204,29 @@ final class MergeStatement private[spark] (
       evolvesSchema
     )
     JobInternals.calledAs(spark, "DeltaTable.merge")(SessionInternals.run(spark, merge))
+  }
+
+  /** Spark requires it of statements in SQL, in its parser. */
+  private def requireReachableClauses(): Unit = {
+    def refuse(argument: String, value: String, reason: String): Nothing = throw DeltaicException(
+      "DELTAIC_INVALID_ARGUMENT",
+      Map("argument" -> argument, "value" -> value, "reason" -> reason)
+    )
+    val groups = Seq(
+      "WHEN MATCHED" -> matched,
+      "WHEN NOT MATCHED" -> notMatched,
+      "WHEN NOT MATCHED BY SOURCE" -> notMatchedBySource
+    )
+    if (groups.forall { case (_, clauses) => clauses.isEmpty })
+      refuse("merge", "without a clause", "it takes at least one WHEN clause")
+    groups.foreach { case (group, clauses) =>
+      if (clauses.dropRight(1).exists(_.condition.isEmpty))
+        refuse(
+          group,
+          "without a condition",
+          s"another $group clause follows, which no row would reach"
+        )
+    }
   }
 
   private def optional(when: Column): Option[Expression] =

@@ -127,8 +127,7 @@ final class SessionTable private (
 
   /** VACUUM; with the retention of the table if none is given. */
   def vacuum(retentionHours: Option[Double]): DataFrame = run("vacuum") {
-    val arguments = retentionHours.map("retentionHours" -> BigDecimal(_).bigDecimal.toPlainString)
-    VacuumCommand.of(atPath, arguments.toMap)
+    VacuumCommand.of(atPath, retentionHours.map("retentionHours" -> _.toString).toMap)
   }
 
   /**
@@ -214,7 +213,7 @@ object SessionTable {
   private val AbsolutePath = "(?s)(/|[A-Za-z][A-Za-z0-9+.-]*:/).*".r
 
   private val FileSystemSettings =
-    "it needs to be a dict of strings, whose names begin with fs. or dfs."
+    "the names of file system settings begin with fs. or dfs."
 
   /**
    * The table at a path.

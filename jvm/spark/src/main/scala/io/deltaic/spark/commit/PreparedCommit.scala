@@ -1,5 +1,7 @@
 package io.deltaic.spark.commit
 
+import java.util.concurrent.atomic.AtomicLong
+
 import scala.collection.mutable
 
 import com.fasterxml.jackson.databind.node.ObjectNode
@@ -120,10 +122,10 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
 
   def summary(): String = outline.toString
 
-  @volatile private var tried = 0L
+  private val tries = new AtomicLong
 
   /** How often it was tried to commit a version. */
-  private[spark] def attempts: Long = tried
+  private[spark] def attempts: Long = tries.get
 
   private[spark] def outline: ObjectNode = Message.of("CommitSummary")(
     "table" -> request.log.table.toString,
@@ -147,7 +149,7 @@ final class PreparedCommit private[spark] (request: CommitRequest, onCommitted: 
    * @param firstRowId the first free row ID, if the table has row tracking; else negative
    */
   def tryCommit(version: Long, nonFileLines: String, firstRowId: Long): String = {
-    tried += 1
+    tries.incrementAndGet()
     val changes = this.changes
     val adds =
       if (firstRowId < 0) changes.adds

@@ -1,8 +1,8 @@
 package io.deltaic.spark.errors
 
 import java.lang.invoke.{MethodHandle, MethodHandles, MethodType}
-import java.util.ServiceLoader
 import java.util.concurrent.ConcurrentHashMap
+import java.util.{ServiceConfigurationError, ServiceLoader}
 
 import scala.jdk.OptionConverters._
 
@@ -61,14 +61,21 @@ private[errors] object ConflictClasses {
     }
   }
 
-  /** A class loader of the user may have the jar of the API for Scala, and ours not. */
-  private lazy val ofApi: Option[ConflictExceptions] = {
-    val service = classOf[ConflictExceptions]
-    Seq(service.getClassLoader, Thread.currentThread.getContextClassLoader)
-      .filter(_ != null)
-      .flatMap(loader => ServiceLoader.load(service, loader).findFirst.toScala)
-      .headOption
+  @volatile private var known = Option.empty[ConflictExceptions]
+
+  /** A class loader of the user may have the jar of the API for Scala and Java, and ours not. */
+  private def ofApi: Option[ConflictExceptions] = {
+    if (known.isEmpty) {
+      val loaders = Seq(parent.getClassLoader, Thread.currentThread.getContextClassLoader)
+      known = loaders.filter(_ != null).flatMap(find).headOption
+    }
+    known
   }
+
+  /** None, too, if the loader has another copy of the interface. */
+  private def find(loader: ClassLoader): Option[ConflictExceptions] =
+    try ServiceLoader.load(classOf[ConflictExceptions], loader).findFirst.toScala
+    catch { case _: ServiceConfigurationError => None }
 
   private def servesClients: Boolean =
     Option(SparkEnv.get).flatMap(_.conf.getOption(PluginSetting)).exists { plugins =>

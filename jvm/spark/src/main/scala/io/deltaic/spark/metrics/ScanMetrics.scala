@@ -85,6 +85,7 @@ private[spark] object ScanMetrics {
       skipped: SkippedFiles
   ): Array[CustomTaskMetric] = {
     val size = TableSize.of(read)
+    val left = if (read eq selected) size else TableSize.of(selected)
     val vectors = read.flatMap(_.deletionVector)
     Array(
       filesRead.of(size.numFiles),
@@ -93,8 +94,8 @@ private[spark] object ScanMetrics {
       sizeSkippedByPartition.of(skipped.byPartition.sizeBytes),
       filesSkippedByStatistics.of(skipped.byStatistics.numFiles),
       sizeSkippedByStatistics.of(skipped.byStatistics.sizeBytes),
-      filesSkippedAtRunTime.of(selected.size.toLong - size.numFiles),
-      sizeSkippedAtRunTime.of(TableSize.of(selected).sizeBytes - size.sizeBytes),
+      filesSkippedAtRunTime.of(left.numFiles - size.numFiles),
+      sizeSkippedAtRunTime.of(left.sizeBytes - size.sizeBytes),
       deletionVectorsRead.of(vectors.size.toLong),
       rowsDeletedByVectors.of(vectors.map(_.cardinality).sum)
     )

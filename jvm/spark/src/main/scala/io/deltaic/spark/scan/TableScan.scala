@@ -130,7 +130,11 @@ private[spark] final class TableScan(
   }
 
   private def reading(some: IndexedSeq[AddFile], columns: StructType): TableScan =
-    copied(new SelectedFiles(files, some, selected.skipped), columns, context.copy(streams = None))
+    copied(
+      new SelectedFiles(files, some, () => selected.skipped()),
+      columns,
+      context.copy(streams = None)
+    )
 
   /** A scan of the same rows that reads the columns of all of these scans. */
   def withColumnsOf(scans: Seq[TableScan]): TableScan =
@@ -202,7 +206,10 @@ private[spark] final class TableScan(
     FileSplits.plan(spark, this.files.table, files, fileConstants, hadoopConf)
   }
 
-  /** The files of the last execution, which runtime filters may have reduced. */
+  /**
+   * The files of the last execution, which runtime filters may have reduced. Spark asks the scan for its metrics, and not
+   * the batch: of two executions of one scan in a plan with different filters, both show the last one's.
+   */
   @volatile private var filesRead = Option.empty[IndexedSeq[AddFile]]
 
   override def supportedCustomMetrics(): Array[CustomMetric] = ScanMetrics.all

@@ -33,11 +33,14 @@ private[scan] final case class FilePruning(
       if (filters.ofFiles.isEmpty) selection.files
       else selection.files.filter(i => matchesFile(files.add(i)))
     val unevaluated = selection.unevaluated.headOption.map(files.path)
-    val skipped = () => {
-      val all = PrunedFiles.sizeOf(files, (0 until files.size).iterator)
-      val left = PrunedFiles.sizeOf(files, selection.ofPartitions.iterator)
-      SkippedFiles(all - left, left - PrunedFiles.sizeOf(files, ordinals.iterator))
-    }
+    val ofPartitions = Option.when(selection.skippedByPartitions > 0)(selection.ofPartitions)
+    val skipped = () =>
+      if (ordinals.length == files.size) SkippedFiles.none
+      else {
+        val all = TableSize(files.size.toLong, files.totalSizeBytes)
+        val left = ofPartitions.fold(all)(PrunedFiles.sizeOf(files, _))
+        SkippedFiles(all - left, left - PrunedFiles.sizeOf(files, ordinals))
+      }
     first(new PrunedFiles(files, statistics, ordinals, unevaluated, skipped))
   }
 
@@ -98,7 +101,7 @@ private[scan] final class PrunedFiles(
   def keep(some: Array[Int]): PrunedFiles =
     new PrunedFiles(files, statistics, some, unevaluated, countSkipped)
 
-  def size: TableSize = PrunedFiles.sizeOf(files, ordinals.iterator)
+  def size: TableSize = PrunedFiles.sizeOf(files, ordinals)
 
   /** The files in serializable form. */
   def toBatch: PrunedBatch =
@@ -123,13 +126,14 @@ private[spark] object FullyDeletedFiles {
 
 private object PrunedFiles {
 
-  def sizeOf(files: FileTable, ordinals: Iterator[Int]): TableSize = {
-    var (number, bytes) = (0L, 0L)
-    ordinals.foreach { file =>
-      number += 1
-      bytes += files.sizeBytes(file)
+  def sizeOf(files: FileTable, ordinals: Array[Int]): TableSize = {
+    var bytes = 0L
+    var i = 0
+    while (i < ordinals.length) {
+      bytes += files.sizeBytes(ordinals(i))
+      i += 1
     }
-    TableSize(number, bytes)
+    TableSize(ordinals.length.toLong, bytes)
   }
 }
 
