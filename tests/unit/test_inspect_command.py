@@ -14,7 +14,14 @@ import pytest
 
 import deltaic
 from deltaic.__main__ import main
+from deltaic.inspection.advice import MIN_FILES_TO_COMPACT
 from deltaic.inspection.facts import Inspection
+from deltaic.inspection.file_facts import (
+    COMPACTED_BELOW_BYTES,
+    DEFAULT_TARGET_BYTES,
+    MAX_DELETED_ROWS_RATIO,
+)
+from deltaic.resources import load_json
 from tests.support.checkpoint import write_checkpoint
 from tests.support.inspected import add, append, make_table, protocol, store
 from tests.support.log import commit_path
@@ -164,3 +171,13 @@ def test_terminal_without_block_characters_gets_plain_ones(sample: str) -> None:
     done = run("inspect", sample, PYTHONIOENCODING="latin-1")
     assert done.returncode == 0, done.stderr
     assert b"  below 16 KB         " + 40 * b"#" + b" 1, 4.9 KB\n" in done.stdout
+
+
+def test_limits_are_the_defaults_of_the_settings() -> None:
+    defaults = {each["name"]: each.get("default") for each in load_json("settings.json")}
+    sizes = {"1g": 1024**3, "128m": 128 * 1024**2}
+    assert sizes[defaults["spark.deltaic.autoCompact.maxFileSize"]] == DEFAULT_TARGET_BYTES
+    assert sizes[defaults["spark.deltaic.optimize.minFileSize"]] == COMPACTED_BELOW_BYTES
+    ratio = float(defaults["spark.deltaic.optimize.maxDeletedRowsRatio"])
+    assert ratio == MAX_DELETED_ROWS_RATIO
+    assert int(defaults["spark.deltaic.autoCompact.minNumFiles"]) == MIN_FILES_TO_COMPACT

@@ -2,6 +2,10 @@ package io.delta.tables
 
 import java.lang.reflect.Method
 import java.net.{URL, URLClassLoader}
+import java.util.jar.JarFile
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
 
 /** Compares the public classes with those of delta-spark's jar, which the build passes in a system property. */
 class SignaturesSuite extends munit.FunSuite {
@@ -40,6 +44,19 @@ class SignaturesSuite extends munit.FunSuite {
 
   /** Public in the class file only: `private[tables]` in the source. */
   private val hidden = Set("df", "deltaLog", "withClause")
+
+  test("no public class of delta-spark is left out") {
+    val packages = Seq("io/delta/tables/", "io/delta/exceptions/", "io/delta/implicits/")
+    val theirs = DeltaSpark.getURLs.toSeq.flatMap { jar =>
+      Using.resource(new JarFile(jar.getPath))(_.entries.asScala.map(_.getName).toSeq)
+    }.filter(entry => packages.exists(entry.startsWith) && entry.endsWith(".class"))
+      .filterNot(entry => entry.contains("/execution/") || entry.contains("$anonfun"))
+      .map(_.stripSuffix(".class").replace('/', '.'))
+    assert(theirs.nonEmpty)
+    val ours = (tables ++ others ++ exceptions).toSet
+    // The rest are companions.
+    assertEquals(theirs.map(_.stripSuffix("$")).toSet -- ours, Set.empty[String])
+  }
 
   (tables ++ others).foreach { name =>
     test(s"$name has the public methods of delta-spark") {
