@@ -61,10 +61,11 @@ def test_first_example_of_the_readme_runs_from_the_wheel(tmp_path: Path) -> None
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*install, str(WHEEL), str(AS_DELTA)], check=True, timeout=900)
+    environment = user_environment(without=["PYTHONPATH"], python=str(python))
+    wheels = [str(WHEEL), str(AS_DELTA)]
+    subprocess.run([*install, *wheels], env=environment, check=True, timeout=900)
     program = tmp_path / "first.py"
     program.write_text(readme_example())
-    environment = user_environment(without=["PYTHONPATH"], python=str(python))
     assert output_of([str(python), str(program)], tmp_path, environment) == "5\n10\n"
     names = "from delta.tables import DeltaTable; print(DeltaTable.__module__)"
     assert output_of([str(python), "-c", names], tmp_path, environment) == "deltaic.tables\n"
