@@ -96,11 +96,12 @@ def test_bill_of_materials_has_nothing_but_our_modules(module: str) -> None:
 
 
 def test_scala_program_runs_with_the_published_jars(tmp_path: Path) -> None:
-    folder = MAVEN / "deltaic-delta-api_2.13" / __version__
-    api = folder / f"deltaic-delta-api_2.13-{__version__}.jar"
-    spark = MAVEN / "deltaic-spark_2.13" / __version__ / f"deltaic-spark_2.13-{__version__}.jar"
+    jars = [
+        MAVEN / f"{module}_2.13" / __version__ / f"{module}_2.13-{__version__}.jar"
+        for module in MODULES
+    ]
     source = ROOT / "examples" / "scala" / "OrdersJob.scala"
-    program = compile_scala(source, tmp_path / "program.jar", api, spark)
+    program = compile_scala(source, tmp_path / "program.jar", *jars)
     packages = {
         "spark.jars": "",
         "spark.jars.packages": f"io.deltaic:deltaic-delta-api_2.13:{__version__}",
