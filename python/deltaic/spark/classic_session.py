@@ -164,11 +164,9 @@ class ClassicSession:
 
     def create_table(self, definition: Mapping[str, Any]) -> str | None:
         """Create or replace a table, as a builder defines it; return its location, if stated."""
-        stated = definition["location"]
-        location = None if stated is None else self._qualified(stated)
-        body = json.dumps({**definition, "location": location}, ensure_ascii=False)
+        body = json.dumps(definition, ensure_ascii=False)
         with jvm_errors():
-            self._api.createTable(self._session, body)
+            location: str | None = self._api.createTable(self._session, body)
         return location
 
     def delete(self, target: DataFrame, condition: Column | None) -> None:

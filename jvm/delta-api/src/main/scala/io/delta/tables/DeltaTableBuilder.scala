@@ -105,15 +105,14 @@ class DeltaTableBuilder private[tables] (spark: SparkSession, verb: String) {
 
   /** Creates or replaces the table. */
   def execute(): DeltaTable = {
-    val path = location.map(SessionTable.qualified(spark, _))
-    if (identifier.isEmpty && path.isEmpty)
+    if (identifier.isEmpty && location.isEmpty)
       throw BuilderError("A table", "Table name or location has to be specified")
-    SessionTable.create(
+    val path = SessionTable.create(
       spark,
       TableDefinition(
         verb,
         identifier,
-        path,
+        location,
         columns.toSeq,
         partitionColumns,
         clusteringColumns,

@@ -36,13 +36,7 @@ import io.deltaic.spark.commit.{
 }
 import io.deltaic.spark.convert.{Conversion, ConversionTarget}
 import io.deltaic.spark.downgrade.{FeatureHistory, FeatureTraces}
-import io.deltaic.spark.optimize.{
-  AutoCompaction,
-  ColumnMappingRemoval,
-  DowngradeRequest,
-  OptimizeRequest,
-  PurgeRequest
-}
+import io.deltaic.spark.optimize.{AutoCompaction, ColumnMappingRemoval, DowngradeRequest}
 import io.deltaic.spark.restore.TableRestore
 import io.deltaic.spark.scan.files.SnapshotFiles
 import io.deltaic.spark.schema.TableSchema
@@ -50,11 +44,9 @@ import io.deltaic.spark.sql.command.{
   CloneRequest,
   CloneTable,
   ConvertCommand,
-  RewriteTable,
   TableAtPath,
   TableToDescribe,
-  UnreadableTable,
-  VacuumCommand
+  UnreadableTable
 }
 import io.deltaic.spark.util.{Cancellation, Json, Version}
 import io.deltaic.spark.vacuum.{VacuumRequest, VacuumRun}
@@ -305,9 +297,7 @@ object PythonApi {
   def vacuum(spark: SparkSession, path: String, argumentsJson: String): DataFrame = {
     val arguments = Json.parse(argumentsJson).properties().asScala
       .map(argument => argument.getKey -> argument.getValue).toMap
-    JobInternals.calledAs(spark, "DeltaTable.vacuum") {
-      SessionInternals.run(spark, VacuumCommand.of(TableAtPath(path), arguments))
-    }
+    SessionTable.at(spark, path).vacuum(arguments)
   }
 
   /** The path and full name of a table in the catalog. */
@@ -355,19 +345,11 @@ object PythonApi {
       zOrderBy: java.util.List[String],
       isFull: Boolean
   ): DataFrame =
-    JobInternals.calledAs(spark, "DeltaTable.optimize") {
-      val columns =
-        zOrderBy.asScala.toSeq.map(spark.sessionState.sqlParser.parseMultipartIdentifier)
-      val request = OptimizeRequest(Option(predicate), isFull, columns)
-      SessionInternals.run(spark, RewriteTable.of(TableAtPath(path), request))
-    }
+    SessionTable.at(spark, path).optimize(Option(predicate), zOrderBy.asScala.toSeq, isFull)
 
   /** REORG with PURGE, in the partitions that the predicate selects unless it is null. */
   def purge(spark: SparkSession, path: String, predicate: String): DataFrame =
-    JobInternals.calledAs(spark, "DeltaTable.purge") {
-      val request = PurgeRequest(Option(predicate))
-      SessionInternals.run(spark, RewriteTable.of(TableAtPath(path), request))
-    }
+    SessionTable.at(spark, path).purge(Option(predicate))
 
   /** Rewrites the files that use a feature which is being dropped, and returns their number. */
   def rewriteFilesWithout(spark: SparkSession, path: String, feature: String): Long = {
@@ -416,11 +398,19 @@ object PythonApi {
     Json.of(history.newestUse(feature, last, protectedVersion)).toString
   }
 
-  /** Creates or replaces a table from the definition of Python's `DeltaTableBuilder`. */
-  def createTable(spark: SparkSession, definitionJson: String): Unit = {
+  /**
+   * Creates or replaces a table from the definition of Python's `DeltaTableBuilder`.
+   *
+   * @return its location with its file system, as the log and the catalog have it; null if none is stated
+   */
+  def createTable(spark: SparkSession, definitionJson: String): String = {
+    val definition = Json.parse(definitionJson)
+    val location = Option(definition.get("location")).filter(_.isTextual)
+      .map(stated => TableLocation.log(spark, stated.textValue).table.toString)
+    location.foreach(definition.put("location", _))
     JobInternals.calledAs(spark, "DeltaTableBuilder.execute") {
-      SessionInternals.run(spark, new TableBuilding(spark, Json.parse(definitionJson)).plan)
+      SessionInternals.run(spark, new TableBuilding(spark, definition).plan)
     }
-    ()
+    location.orNull
   }
 }

@@ -1,14 +1,13 @@
 package io.deltaic.spark
 
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.deltaic.{JobInternals, SessionInternals}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.{DataFrame, SparkSession, classic}
 
 import io.deltaic.protocol.DeltaicException
-import io.deltaic.spark.optimize.OptimizeRequest
+import io.deltaic.spark.optimize.{OptimizeRequest, PurgeRequest}
 import io.deltaic.spark.sql.command._
 import io.deltaic.spark.util.Json
 
@@ -126,9 +125,12 @@ final class SessionTable private (
   }
 
   /** VACUUM; with the retention of the table if none is given. */
-  def vacuum(retentionHours: Option[Double]): DataFrame = run("vacuum") {
-    VacuumCommand.of(atPath, retentionHours.map("retentionHours" -> _.toString).toMap)
-  }
+  def vacuum(retentionHours: Option[Double]): DataFrame =
+    vacuum(retentionHours.map(hours => "retentionHours" -> hours.toString).toMap)
+
+  /** @param arguments of the statement */
+  private[spark] def vacuum(arguments: Map[String, Any]): DataFrame =
+    run("vacuum")(VacuumCommand.of(atPath, arguments))
 
   /**
    * OPTIMIZE.
@@ -141,6 +143,10 @@ final class SessionTable private (
       val columns = zOrderBy.map(SessionTable.parsed(spark, _))
       RewriteTable.of(atPath, OptimizeRequest(predicate, isFull, columns))
     }
+
+  /** REORG with PURGE, in the partitions that the predicate selects. */
+  def purge(predicate: Option[String]): DataFrame =
+    run("purge")(RewriteTable.of(atPath, PurgeRequest(predicate)))
 
   /** Upgrades the protocol to these versions. */
   def upgradeProtocol(readerVersion: Int, writerVersion: Int): Unit =
@@ -235,7 +241,7 @@ object SessionTable {
   private[spark] def at(
       spark: classic.SparkSession,
       path: String,
-      settings: Map[String, String]
+      settings: Map[String, String] = Map.empty
   ): SessionTable = {
     // The error has no values, which may be secrets.
     settings.keys.toSeq.sorted.find(key => !key.startsWith("fs.") && !key.startsWith("dfs."))
@@ -282,18 +288,10 @@ object SessionTable {
     }
   }
 
-  /** Creates or replaces a table. */
-  def create(session: SparkSession, definition: TableDefinition): Unit =
-    PythonApi.createTable(
-      classicSession(session, "DeltaTableBuilder.execute"),
-      definition.json.toString
-    )
-
-  /** A path with its file system, as the log and the catalog have it. */
-  def qualified(session: SparkSession, path: String): String = {
-    val unqualified = new Path(path)
-    val configuration = classicSession(session, "DeltaTable").sessionState.newHadoopConf()
-    unqualified.getFileSystem(configuration).makeQualified(unqualified).toString
+  /** Creates or replaces a table, and returns its location with its file system if one is stated. */
+  def create(session: SparkSession, definition: TableDefinition): Option[String] = {
+    val spark = classicSession(session, "DeltaTableBuilder.execute")
+    Option(PythonApi.createTable(spark, definition.json.toString))
   }
 
   /** The session, if it is not one of Spark Connect, whose plans this JVM does not have. */

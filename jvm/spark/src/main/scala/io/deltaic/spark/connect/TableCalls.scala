@@ -36,12 +36,8 @@ private[connect] object TableCalls {
   }
 
   /** Creates or replaces a table from the definition of Python's `DeltaTableBuilder`; returns its location, if stated. */
-  def createTable(spark: SparkSession, definition: ObjectNode): DataFrame = {
-    val location = text(definition, "location").map(TableLocation.log(spark, _).table.toString)
-    location.foreach(definition.put("location", _))
-    PythonApi.createTable(spark, definition.toString)
-    oneRow(spark, "location STRING", location.orNull)
-  }
+  def createTable(spark: SparkSession, definition: ObjectNode): DataFrame =
+    oneRow(spark, "location STRING", PythonApi.createTable(spark, definition.toString))
 
   def restore(
       table: SessionTable,
@@ -119,7 +115,7 @@ private[connect] object TableCalls {
       case "vacuum" => vacuum(table, arguments)
       case "optimize" =>
         table.optimize(optional("predicate"), strings("zOrderBy"), flag("isFull"))
-      case "purge" => PythonApi.purge(table.spark, table.path, optional("predicate").orNull)
+      case "purge" => table.purge(optional("predicate"))
       case "clone" => cloneTable(table, arguments)
       case "upgradeProtocol" =>
         val features = strings("features")

@@ -2,7 +2,7 @@ package io.deltaic.spark.metrics
 
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 
-import io.deltaic.protocol.AddFile
+import io.deltaic.protocol.{AddFile, DeletionVectorDescriptor}
 import io.deltaic.replay.TableSize
 
 class FilesRead extends CountMetric("filesRead", "number of files read")
@@ -51,29 +51,28 @@ private[spark] object SkippedFiles {
 
 /** What Spark's UI shows of a scan. */
 private[spark] object ScanMetrics {
-  private val filesRead = new FilesRead
-  private val sizeOfFilesRead = new SizeOfFilesRead
-  private val filesSkippedByPartition = new FilesSkippedByPartition
-  private val sizeSkippedByPartition = new SizeSkippedByPartition
-  private val filesSkippedByStatistics = new FilesSkippedByStatistics
-  private val sizeSkippedByStatistics = new SizeSkippedByStatistics
-  private val filesSkippedAtRunTime = new FilesSkippedAtRunTime
-  private val sizeSkippedAtRunTime = new SizeSkippedAtRunTime
-  private val deletionVectorsRead = new DeletionVectorsRead
-  private val rowsDeletedByVectors = new RowsDeletedByVectors
 
-  def all: Array[CustomMetric] = Array(
-    filesRead,
-    sizeOfFilesRead,
-    filesSkippedByPartition,
-    sizeSkippedByPartition,
-    filesSkippedByStatistics,
-    sizeSkippedByStatistics,
-    filesSkippedAtRunTime,
-    sizeSkippedAtRunTime,
-    deletionVectorsRead,
-    rowsDeletedByVectors
+  private final case class Counts(
+      read: TableSize,
+      skippedAtRunTime: TableSize,
+      skipped: SkippedFiles,
+      vectors: Seq[DeletionVectorDescriptor]
   )
+
+  private val metrics: Seq[(UiMetric, Counts => Long)] = Seq(
+    new FilesRead -> (_.read.numFiles),
+    new SizeOfFilesRead -> (_.read.sizeBytes),
+    new FilesSkippedByPartition -> (_.skipped.byPartition.numFiles),
+    new SizeSkippedByPartition -> (_.skipped.byPartition.sizeBytes),
+    new FilesSkippedByStatistics -> (_.skipped.byStatistics.numFiles),
+    new SizeSkippedByStatistics -> (_.skipped.byStatistics.sizeBytes),
+    new FilesSkippedAtRunTime -> (_.skippedAtRunTime.numFiles),
+    new SizeSkippedAtRunTime -> (_.skippedAtRunTime.sizeBytes),
+    new DeletionVectorsRead -> (_.vectors.size.toLong),
+    new RowsDeletedByVectors -> (_.vectors.iterator.map(_.cardinality).sum)
+  )
+
+  def all: Array[CustomMetric] = metrics.map { case (metric, _) => metric }.toArray
 
   /**
    * @param read the files that are read
@@ -86,18 +85,7 @@ private[spark] object ScanMetrics {
   ): Array[CustomTaskMetric] = {
     val size = TableSize.of(read)
     val left = if (read eq selected) size else TableSize.of(selected)
-    val vectors = read.flatMap(_.deletionVector)
-    Array(
-      filesRead.of(size.numFiles),
-      sizeOfFilesRead.of(size.sizeBytes),
-      filesSkippedByPartition.of(skipped.byPartition.numFiles),
-      sizeSkippedByPartition.of(skipped.byPartition.sizeBytes),
-      filesSkippedByStatistics.of(skipped.byStatistics.numFiles),
-      sizeSkippedByStatistics.of(skipped.byStatistics.sizeBytes),
-      filesSkippedAtRunTime.of(left.numFiles - size.numFiles),
-      sizeSkippedAtRunTime.of(left.sizeBytes - size.sizeBytes),
-      deletionVectorsRead.of(vectors.size.toLong),
-      rowsDeletedByVectors.of(vectors.map(_.cardinality).sum)
-    )
+    val counts = Counts(size, left - size, skipped, read.flatMap(_.deletionVector))
+    metrics.map { case (metric, count) => metric.of(count(counts)) }.toArray
   }
 }

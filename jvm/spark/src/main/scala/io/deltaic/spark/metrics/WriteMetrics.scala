@@ -23,41 +23,30 @@ private[spark] final case class CommittedWrite(
     removes: Seq[RemoveFile],
     attempts: Long,
     commitMillis: Long
-)
+) {
+  private val removed = removes.iterator.map(_.path).toSet
+
+  /** A file whose deletion vector changes is neither added nor removed. */
+  private[metrics] val (kept, added) = adds.partition(add => removed(add.path))
+
+  private[metrics] def numRemoved: Int = (removed -- kept.iterator.map(_.path)).size
+}
 
 /** What Spark's UI shows of a write, or of a change of rows. */
 private[spark] object WriteMetrics {
-  private val filesAdded = new FilesAdded
-  private val sizeOfFilesAdded = new SizeOfFilesAdded
-  private val filesRemoved = new FilesRemoved
-  private val deletionVectorsWritten = new DeletionVectorsWritten
-  private val commitAttempts = new CommitAttempts
-  private val commitTime = new CommitTime
 
-  def all: Array[CustomMetric] = Array(
-    filesAdded,
-    sizeOfFilesAdded,
-    filesRemoved,
-    deletionVectorsWritten,
-    commitAttempts,
-    commitTime
+  private val metrics: Seq[(UiMetric, CommittedWrite => Long)] = Seq(
+    new FilesAdded -> (_.added.size.toLong),
+    new SizeOfFilesAdded -> (_.added.iterator.map(_.sizeBytes).sum),
+    new FilesRemoved -> (_.numRemoved.toLong),
+    new DeletionVectorsWritten -> (_.kept.count(_.deletionVector.isDefined).toLong),
+    new CommitAttempts -> (_.attempts),
+    new CommitTime -> (_.commitMillis)
   )
+
+  def all: Array[CustomMetric] = metrics.map { case (metric, _) => metric }.toArray
 
   /** None for a write that has committed nothing. */
   def values(write: Option[CommittedWrite]): Array[CustomTaskMetric] =
-    write.fold(Array.empty[CustomTaskMetric])(valuesOf)
-
-  /** A file whose deletion vector changes is neither added nor removed. */
-  private def valuesOf(write: CommittedWrite): Array[CustomTaskMetric] = {
-    val removed = write.removes.map(_.path).toSet
-    val (rewritten, added) = write.adds.partition(add => removed(add.path))
-    Array(
-      filesAdded.of(added.size.toLong),
-      sizeOfFilesAdded.of(added.map(_.sizeBytes).sum),
-      filesRemoved.of((removed -- rewritten.map(_.path)).size.toLong),
-      deletionVectorsWritten.of(rewritten.count(_.deletionVector.isDefined).toLong),
-      commitAttempts.of(write.attempts),
-      commitTime.of(write.commitMillis)
-    )
-  }
+    write.toArray.flatMap(done => metrics.map { case (metric, count) => metric.of(count(done)) })
 }
