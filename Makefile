@@ -30,12 +30,16 @@ DOCS := .tools/docs
 DOCS_STAMP := $(DOCS)/.installed
 TPC_STAMP := .tools/tpc/.fetched
 TPC_DATA_STAMP := .tools/tpc-data/.installed
-JAR_NAME := deltaic-spark_2.13-$(VERSION).jar
-JAR := build/jars/$(JAR_NAME)
-API_JAR_NAME := deltaic-delta-api_2.13-$(VERSION).jar
-PACKAGE_JAR := python/deltaic/jars/$(JAR_NAME)
+# Each minor version of Spark has jars and a wheel of its own; 4.2 is the one that is developed on.
+SPARK_LINE := 4.2
+NEXT_SPARK_LINE := 4.3
+JAR := build/jars/deltaic-spark_$(SPARK_LINE)_2.13-$(VERSION).jar
+NEXT_JAR := build/jars/deltaic-spark_$(NEXT_SPARK_LINE)_2.13-$(VERSION).jar
+PACKAGE_JAR := python/deltaic/jars/$(notdir $(JAR))
+NEXT_PACKAGE_JAR := python/deltaic/jars/$(notdir $(NEXT_JAR))
 CLASS_ARCHIVE := build/spark-classes.jsa
 WHEEL := dist/deltaic-$(VERSION)-py3-none-any.whl
+NEXT_WHEEL := dist/spark-$(NEXT_SPARK_LINE)/deltaic-$(VERSION)+spark$(NEXT_SPARK_LINE)-py3-none-any.whl
 AS_DELTA_WHEEL := dist/deltaic_as_delta-$(VERSION)-py3-none-any.whl
 
 JVM_SOURCES := $(shell find jvm -type f -path '*/src/main/*')
@@ -89,6 +93,9 @@ setup: $(VENV_STAMP) $(SBT_LAUNCHER) ## Make .venv from the lock file and fetch 
 .PHONY: build
 build: $(PACKAGE_JAR) $(EDITABLE_STAMP) ## Build the jar and install the package, editable, into .venv
 
+.PHONY: build-next-spark
+build-next-spark: $(NEXT_PACKAGE_JAR) $(NEXT_SPARK_STAMP) ## Build the jar for PySpark 4.3, with which it is compiled
+
 .PHONY: demo
 demo: build ## Delete the cancelled of 336,776 flights and look at what it wrote
 	@$(run_python) examples/flights.py $(ARGS)
@@ -136,7 +143,7 @@ test: ## Everything that a change must pass
 
 # The jar is compiled while Python is installed and checked.
 .PHONY: test-setup
-test-setup: $(PACKAGE_JAR) lint-python type $(PEERS_STAMP) $(TPC_STAMP)
+test-setup: $(NEXT_PACKAGE_JAR) $(PACKAGE_JAR) lint-python type $(PEERS_STAMP) $(TPC_STAMP)
 
 # A minute of lint and types, then the tests of what has changed, the Scala suites and units beside those on Spark.
 .PHONY: quick
@@ -176,7 +183,7 @@ SPARK_FOLDERS = $(notdir $(patsubst %/,%,$(wildcard tests/spark/*/)))
 SPARK_PARTS = scan session rowlevel write+commit others
 NAMED_FOLDERS = $(subst +, ,$(SPARK_PARTS))
 PYTHON_PARTS = $(addprefix test-,spark-others conformance-and-units spark-write+commit peers-1 peers-0 spark-scan \
-  spark-session spark-rowlevel hive-core)
+  spark-session spark-rowlevel hive-core next-spark)
 
 .PHONY: $(PYTHON_PARTS)
 test-conformance-and-units: build $(CLASS_ARCHIVE)
@@ -200,7 +207,8 @@ test-hive-core: build $(CLASS_ARCHIVE)
 # $(call half,folders,0): every second suite, from the first or the second on.
 half = $$(printf '%s\n' $(1)/test_*.py | awk 'NR % 2 == $(2)')
 
-pytest_in_ci = $(run_python) -m pytest -m "not thorough" --basetemp build/pytest-$(1) --junitxml build/junit-$(1).xml
+pytest_in_ci = $(run_python) $(pytest_options)
+pytest_options = -m pytest -m "not thorough" --basetemp build/pytest-$(1) --junitxml build/junit-$(1).xml
 
 # $(call beside,targets,others): make both at once and show what the others said when both are done.
 beside = log="build/$(firstword $(2)).log"; mkdir -p build; \
@@ -257,11 +265,11 @@ test-hive: build $(OTHER_SPARK_STAMP) ## Run the tests of SQL with Hive support,
 other_spark_pytest = $(with_java) PYSPARK_PYTHON="$(CURDIR)/$(OTHER_SPARK)/venv/bin/python" \
   $(OTHER_SPARK)/venv/bin/python -m pytest --basetemp build/pytest $(1) $(ARGS)
 
-# The shim (jvm/spark/src/main/scala-spark-*) has what differs between the versions.
-.PHONY: compile-next-spark
-compile-next-spark: SBT_OPTIONS += -Ddeltaic.spark.environment=$(NEXT_SPARK)/venv
-compile-next-spark: $(NEXT_SPARK_STAMP) $(SBT_LAUNCHER) ## Compile with the jars of the next PySpark, which is not supported yet
-	$(call sbt,spark/compile; deltaApi/compile)
+# A part of the tests: what is compiled is the same but for the shim, and the rest is what Spark has changed.
+.PHONY: test-next-spark
+test-next-spark: build-next-spark ## Run a twentieth of the tests of SQL, DML and DDL on PySpark 4.3
+	$(with_java) PYSPARK_PYTHON="$(CURDIR)/$(NEXT_SPARK)/venv/bin/python" $(NEXT_SPARK)/venv/bin/python \
+	  $(call pytest_options,next-spark) --every 20 $(HIVE_SUITES) $(ARGS)
 
 .PHONY: test-s3
 test-s3: build $(S3_STAMP) ## Race for commits on an S3-compatible server; not part of make test
@@ -272,7 +280,7 @@ test-clients: build $(CLIENTS_STAMP) ## Run clients of Spark Connect, and kedro;
 	$(call pytest_folder,tests/clients)
 
 .PHONY: test-tools
-test-tools: build $(TOOLS_STAMP) ## Run dbt and mack; not part of make test
+test-tools: build $(TOOLS_STAMP) ## Run dbt, mack, kedro, SQLMesh and others; not part of make test
 	$(call pytest_folder,tests/tools)
 
 .PHONY: test-ui
@@ -304,11 +312,20 @@ first-query-classes: build ## Rewrite the list of the classes that a first query
 .PHONY: wheel
 wheel: $(WHEEL) $(AS_DELTA_WHEEL) ## Build the wheel, jar inside, and that of the package delta, into dist/
 
+.PHONY: wheel-next-spark
+wheel-next-spark: $(NEXT_WHEEL) ## Build the wheel for PySpark 4.3 into dist/spark-4.3/
+
 .PHONY: release
-release: wheel $(SBT_LAUNCHER) ## Build all that is published, into dist/: the wheels, a Maven repository, bills of materials
+release: wheel wheel-next-spark ## Build all that is published, into dist/: the wheels, a Maven repository, bills of materials
 	rm -rf dist/maven dist/*.cdx.json
 	$(call sbt,publish; makeBom)
+	@$(MAKE) --no-print-directory publish-next-spark
 	cp jvm/*/target/*-$(VERSION).cdx.json dist/
+
+.PHONY: publish-next-spark
+publish-next-spark: SBT_OPTIONS += -Ddeltaic.spark.environment=$(NEXT_SPARK)/venv
+publish-next-spark: $(NEXT_SPARK_STAMP) $(SBT_LAUNCHER)
+	$(call sbt,spark/publish; deltaApi/publish; spark/makeBom; deltaApi/makeBom)
 
 .PHONY: test-release
 test-release: release ## Install what is published into fresh environments, and build it twice; not part of make test
@@ -385,11 +402,8 @@ $(S3_STAMP): project/s3.pom.xml requirements-s3.lock
 	@touch $@
 
 $(OTHER_SPARK_STAMP): requirements-spark.lock python/pyproject.toml python/deltaic/_version.py
-	python="$$(project/find-python)" && "$$python" -m venv $(OTHER_SPARK)/venv
-	$(OTHER_SPARK)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements-spark.lock
-	$(OTHER_SPARK)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-	  --config-settings editable_mode=compat -e python
-	@touch $@
+	$(make_environment)
+	$(call install_editable,$(OTHER_SPARK))
 
 # Programs of others that read and write tables through Spark, in an environment of their own.
 $(CLIENTS_STAMP): requirements-clients.lock
@@ -402,8 +416,12 @@ $(TOOLS_STAMP): requirements-tools.lock
 $(DOCS_STAMP): requirements-docs.lock
 	$(make_environment)
 
-$(NEXT_SPARK_STAMP): requirements-next-spark.lock
+$(NEXT_SPARK_STAMP): requirements-next-spark.lock python/pyproject.toml python/deltaic/_version.py
 	$(make_environment)
+	$(call install_editable,$(NEXT_SPARK))
+
+install_editable = $(1)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+  --config-settings editable_mode=compat -e python
 
 # In the folder of the stamp, with the packages of the lock file.
 define make_environment
@@ -437,10 +455,17 @@ $(JAR): $(JVM_SOURCES) $(PYTHON_SOURCES) $(BUILD_FILES) | $(SBT_LAUNCHER)
 	$(call sbt,spark/assembly; deltaApi/package)
 	@touch $@
 
+# One sbt at a time: both compile jvm/core.
+$(NEXT_JAR): SBT_OPTIONS += -Ddeltaic.spark.environment=$(NEXT_SPARK)/venv
+$(NEXT_JAR): $(JAR) $(NEXT_SPARK_STAMP)
+	$(call sbt,spark/assembly; deltaApi/package)
+	@touch $@
+
 # Both jars: that of the API for Scala and Java lies beside the other.
-$(PACKAGE_JAR): $(JAR) project/store-jar
-	@rm -rf $(@D) && mkdir -p $(@D)
-	for jar in $(API_JAR_NAME) $(JAR_NAME); do \
+$(PACKAGE_JAR) $(NEXT_PACKAGE_JAR): python/deltaic/jars/%: build/jars/% project/store-jar
+	@mkdir -p $(@D)
+	for jar in $* $(subst -spark_,-delta-api_,$*); do \
+	  rm -f $(@D)/$${jar%-*}-*.jar; \
 	  "$$(project/find-python)" project/store-jar $(<D)/$$jar $(@D)/$$jar; done
 
 # Half of what it takes to start Spark, which the tests do some forty times.
@@ -448,14 +473,27 @@ $(CLASS_ARCHIVE): $(VENV_STAMP) | $(PACKAGE_JAR) $(EDITABLE_STAMP)
 	@mkdir -p $(@D)
 	$(run_python) -m tests.support.class_archive > build/class-archive.log 2>&1 || { cat build/class-archive.log >&2; exit 1; }
 
-# From a copy, to which the examples are added.
-$(WHEEL): $(PACKAGE_JAR) $(VENV_STAMP) $(PYTHON_SOURCES) $(EXAMPLES) python/pyproject.toml README.md LICENSE
-	@rm -rf build/wheel $(WHEEL)
-	@mkdir -p build/wheel/deltaic
-	@cp -rL python/pyproject.toml python/README.md python/LICENSE build/wheel/
-	@tar -C python --exclude __pycache__ -c deltaic | tar -C build/wheel -x
-	@tar --exclude __pycache__ -c examples | tar -C build/wheel/deltaic -x
+WHEEL_SOURCES := $(PYTHON_SOURCES) $(EXAMPLES) python/pyproject.toml README.md LICENSE
+$(WHEEL): $(PACKAGE_JAR) $(VENV_STAMP) $(WHEEL_SOURCES)
+	$(call copy_for_wheel,build/wheel,$(SPARK_LINE))
 	$(call build_wheel,build/wheel)
+
+# The same but for the jars, the PySpark that it requires, and a local version (PEP 440) that says so.
+$(NEXT_WHEEL): $(NEXT_PACKAGE_JAR) $(VENV_STAMP) $(WHEEL_SOURCES)
+	$(call copy_for_wheel,build/wheel-next,$(NEXT_SPARK_LINE))
+	@sed -i.bak 's/"pyspark[^"]*"/"$(shell grep ^pyspark requirements-next-spark.in)"/' build/wheel-next/pyproject.toml
+	@printf '[egg_info]\ntag_build = +spark$(NEXT_SPARK_LINE)\n' > build/wheel-next/setup.cfg
+	$(call build_wheel,build/wheel-next)
+
+# $(call copy_for_wheel,folder,4.2): the package with the examples, and the jars of one Spark.
+define copy_for_wheel
+@rm -rf $(1) $@
+@mkdir -p $(1)/deltaic
+@cp -rL python/pyproject.toml python/README.md python/LICENSE $(1)/
+@tar -C python --exclude __pycache__ --exclude jars -c deltaic | tar -C $(1) -x
+@mkdir -p $(1)/deltaic/jars && cp python/deltaic/jars/*_$(2)_*-$(VERSION).jar $(1)/deltaic/jars/
+@tar --exclude __pycache__ -c examples | tar -C $(1)/deltaic -x
+endef
 
 $(AS_DELTA_WHEEL): $(VENV_STAMP) $(wildcard python/as-delta/*.* python/as-delta/delta/*)
 	@rm -rf python/as-delta/build $(AS_DELTA_WHEEL)
@@ -464,7 +502,7 @@ $(AS_DELTA_WHEEL): $(VENV_STAMP) $(wildcard python/as-delta/*.* python/as-delta/
 # Two builds of the same sources are the same bytes.
 define build_wheel
 @mkdir -p $(@D)
-SOURCE_DATE_EPOCH=1577836800 $(PY) -m build --wheel --no-isolation --outdir dist $(1) > $@.log 2>&1 || \
+SOURCE_DATE_EPOCH=1577836800 $(PY) -m build --wheel --no-isolation --outdir $(@D) $(1) > $@.log 2>&1 || \
   { cat $@.log >&2; exit 1; }
 @rm $@.log
 @touch $@

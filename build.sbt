@@ -115,7 +115,10 @@ lazy val spark = project
   .settings(onSpark)
   .settings(
     Compile / unmanagedSourceDirectories +=
-      (Compile / sourceDirectory).value / s"scala-spark-${Dependencies.sparkLine}"
+      (Compile / sourceDirectory).value / s"scala-spark-${Dependencies.sparkLine}",
+    // The sources for the other Spark, too.
+    Compile / scalafmt / sourceDirectories ++=
+      ((Compile / sourceDirectory).value * "scala-spark-*" --- (Compile / unmanagedSourceDirectories).value).get()
   )
   .configs(Grammar.Antlr)
   .settings(Grammar.settings)
@@ -130,10 +133,12 @@ lazy val spark = project
         (Compile / resourceManaged).value
       )
     },
-    assembly / assemblyJarName := s"deltaic-spark_2.13-${version.value}.jar",
+    moduleName := s"deltaic-spark_${Dependencies.sparkLine}",
+    assembly / assemblyJarName := s"${moduleName.value}_2.13-${version.value}.jar",
     assembly / assemblyOutputPath :=
       (LocalRootProject / baseDirectory).value / "build" / "jars" / (assembly / assemblyJarName).value,
     assembly / assemblyOption ~= (_.withIncludeScala(false)),
+    assembly / assemblyExcludedJars := (Compile / unmanagedJars).value,
     assembly / test := {},
     assembly / packageOptions +=
       Package.ManifestAttributes("Implementation-Version" -> version.value),
@@ -153,6 +158,7 @@ lazy val deltaApi = project
   .configs(Dependencies.DeltaSpark)
   .settings(
     name := "deltaic-delta-api",
+    moduleName := s"deltaic-delta-api_${Dependencies.sparkLine}",
     libraryDependencies ++= Dependencies.sparkSql ++ Dependencies.core ++ Dependencies.test,
     libraryDependencies ++= Dependencies.deltaSpark,
     ivyConfigurations += Dependencies.DeltaSpark,
@@ -162,7 +168,7 @@ lazy val deltaApi = project
     },
     Compile / packageBin / artifactPath :=
       (LocalRootProject / baseDirectory).value / "build" / "jars" /
-        s"deltaic-delta-api_2.13-${version.value}.jar",
+        s"${moduleName.value}_2.13-${version.value}.jar",
     // The examples of the guide, in both languages.
     Test / unmanagedSourceDirectories ++= Seq("scala", "java").map { language =>
       (LocalRootProject / baseDirectory).value / "examples" / language

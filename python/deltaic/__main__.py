@@ -12,8 +12,13 @@ from deltaic.exceptions import DeltaError, printable
 from deltaic.inspection.gather import inspect_table
 from deltaic.inspection.render import BLOCK, one_line, render
 from deltaic.protocol.validation.log import Violation
-from deltaic.resources import load_json
-from deltaic.session import delta_api_jar_path, examples_path, jar_path, spark_settings
+from deltaic.session import (
+    delta_api_jar_path,
+    examples_path,
+    jar_path,
+    spark_settings,
+    supported_versions,
+)
 from deltaic.validate import validate_table
 
 _PATH_HELP = "the directory of the table: a local path, or a URI with the scheme file"
@@ -67,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m deltaic", description="Deltaic, a Delta Lake engine for Apache Spark."
     )
-    versions = " and ".join(load_json("spark-versions.json"))
+    versions = ", ".join(supported_versions())
     parser.add_argument(
         "--version",
         action="version",

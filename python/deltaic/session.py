@@ -132,23 +132,36 @@ def configure_spark_with_delta_pip(
     return configure_spark(spark_session_builder)
 
 
-def require_tested_spark(version: str) -> None:
+def require_tested_spark(version: str) -> str:
     """Refuse a version of PySpark that Deltaic is not tested with.
+
+    Returns
+    -------
+    str
+        The minor version, such as ``4.2``. Each has a jar of its own.
 
     Raises
     ------
     TableStateError
-        If it is not in ``resources/spark-versions.json``, which the JVM also reads.
+        If the version is not in ``resources/spark-versions.json``, which the JVM also reads.
     """
-    tested = [str(number) for number in load_json("spark-versions.json")]
     number = re.match(r"[0-9.]*[0-9]", version)
-    if number is None or number.group() not in tested:
-        raise error(
-            "DELTAIC_SPARK_VERSION_UNSUPPORTED",
-            version=version,
-            tested=" and ".join(tested),
-            suggested=tested[-1],
-        )
+    for line, versions in load_json("spark-versions.json").items():
+        if number is not None and number.group() in versions:
+            return str(line)
+    tested = supported_versions()
+    raise error(
+        "DELTAIC_SPARK_VERSION_UNSUPPORTED",
+        version=version,
+        tested=", ".join(tested),
+        suggested=tested[-1],
+    )
+
+
+def supported_versions() -> list[str]:
+    """Return the versions of Spark that Deltaic is tested with, in order."""
+    lines = load_json("spark-versions.json").values()
+    return [str(version) for versions in lines for version in versions]
 
 
 def spark_settings() -> dict[str, str]:
@@ -157,14 +170,17 @@ def spark_settings() -> dict[str, str]:
 
 
 def jar_path() -> Path:
-    """Return the jar in the package, or the one that ``DELTAIC_JAR`` names.
+    """Return the jar in the package for the PySpark that is installed, or that of ``DELTAIC_JAR``.
 
     Raises
     ------
     TableStateError
-        If there is not exactly one.
+        If there is not exactly one, or the version of PySpark is not tested.
     """
-    return _jar("deltaic-spark_*.jar", os.environ.get("DELTAIC_JAR"))
+    named = os.environ.get("DELTAIC_JAR")
+    return (
+        _one_jar(Path(named).parent, Path(named).name) if named else _package_jar("deltaic-spark")
+    )
 
 
 def delta_api_jar_path() -> Path:
@@ -173,9 +189,9 @@ def delta_api_jar_path() -> Path:
     Raises
     ------
     TableStateError
-        If the package does not have exactly one.
+        As for `jar_path`.
     """
-    return _jar("deltaic-delta-api_*.jar")
+    return _package_jar("deltaic-delta-api")
 
 
 def examples_path() -> Path:
@@ -185,12 +201,18 @@ def examples_path() -> Path:
     return inside if inside.is_dir() else package.parents[1] / "examples"
 
 
-def _jar(pattern: str, named: str | None = None) -> Path:
-    folder = Path(__file__).resolve().parent / "jars"
-    jars = [Path(named)] if named else sorted(folder.glob(pattern))
-    if len(jars) != 1 or not jars[0].is_file():
-        found = ", ".join(jar.name for jar in jars if jar.is_file()) or "none"
-        raise error("DELTAIC_JAR_MISSING", folder=named or folder, found=found)
+def _package_jar(module: str) -> Path:
+    from pyspark import __version__ as spark_version
+
+    line = require_tested_spark(spark_version)
+    return _one_jar(Path(__file__).resolve().parent / "jars", f"{module}_{line}_*.jar")
+
+
+def _one_jar(folder: Path, pattern: str) -> Path:
+    jars = [jar for jar in folder.glob(pattern) if jar.is_file()]
+    if len(jars) != 1:
+        found = ", ".join(sorted(jar.name for jar in folder.glob("*.jar"))) or "none"
+        raise error("DELTAIC_JAR_MISSING", jar=pattern, folder=folder, found=found)
     return jars[0]
 
 

@@ -44,7 +44,7 @@ class TableMaintenance(TableDefinition):
         Returns
         -------
         DataFrame
-            ``path`` string: the table's path, or with `dryRun` the path of each file.
+            Empty, without columns; with `dryRun` ``path`` string, the path of each file.
 
         Raises
         ------

@@ -297,12 +297,12 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
         "V",
         Operation(
             lambda log: upgrade_protocol(
-                UpgradeProtocol(log.table, features=("changeDataFeed",)),
+                UpgradeProtocol(log.table, reader_version=3, writer_version=7),
                 log,
                 RetryPolicy(),
                 lambda: 1,
             ),
-            lambda paths, snapshot: supports(snapshot.protocol, "changeDataFeed"),
+            lambda paths, snapshot: snapshot.protocol.min_reader_version == 3,
         ),
     ),
     "RESTORE": (

@@ -27,7 +27,8 @@ DIST = ROOT / "dist"
 WHEEL = DIST / f"deltaic-{__version__}-py3-none-any.whl"
 AS_DELTA = DIST / f"deltaic_as_delta-{__version__}-py3-none-any.whl"
 MAVEN = DIST / "maven" / "io" / "deltaic"
-MODULES = ["deltaic-core", "deltaic-spark", "deltaic-delta-api"]
+MODULES = ["deltaic-core", "deltaic-spark_4.2", "deltaic-delta-api_4.2"]
+NEXT_MODULES = ["deltaic-spark_4.3", "deltaic-delta-api_4.3"]
 
 
 def readme_example() -> str:
@@ -49,8 +50,8 @@ def test_wheel_is_small_and_says_what_it_is() -> None:
     assert described.get_payload() == (ROOT / "README.md").read_text()
     assert any(name.endswith("licenses/LICENSE") for name in names)
     for part in (
-        "jars/deltaic-spark_2.13",
-        "jars/deltaic-delta-api_2.13",
+        "jars/deltaic-spark_4.2_2.13",
+        "jars/deltaic-delta-api_4.2_2.13",
         "examples/quickstart.py",
     ):
         assert any(name.startswith(f"deltaic/{part}") for name in names), part
@@ -104,7 +105,7 @@ def test_scala_program_runs_with_the_published_jars(tmp_path: Path) -> None:
     program = compile_scala(source, tmp_path / "program.jar", *jars)
     packages = {
         "spark.jars": "",
-        "spark.jars.packages": f"io.deltaic:deltaic-delta-api_2.13:{__version__}",
+        "spark.jars.packages": f"io.deltaic:deltaic-delta-api_4.2_2.13:{__version__}",
         "spark.jars.repositories": f"file://{DIST / 'maven'}",
         "spark.jars.ivy": str(tmp_path / "ivy"),
     }

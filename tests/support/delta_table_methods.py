@@ -321,8 +321,8 @@ MORE_METHODS: Mapping[str, tuple[str, object]] = {
         [[True] * 4, True],
     ),
     "vacuum, lite": (
-        "result = [row.path for row in table.vacuum(lite=True).collect()] == ['file:' + path]",
-        True,
+        "result = [table.vacuum(lite=True).count(), operations(table)]",
+        [0, ["VACUUM END", "VACUUM START", "WRITE"]],
     ),
     "clone by path": (
         "copy = table.clone(path + '-clone'); copy.delete()\n"

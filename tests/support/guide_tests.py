@@ -75,6 +75,22 @@ COVERED: Mapping[str, str] = {
     "tools: dbt 1": _DBT,
     "tools: dbt 2": _DBT,
     "tools: kedro 1": _KEDRO,
+    "tools: kedro 2": (
+        "tests/tools/test_kedro.py::test_pipeline_merges_into_the_table_that_it_wrote"
+    ),
+    "tools: pandas on Spark 1": (
+        "tests/tools/test_pandas_on_spark.py::test_frames_are_written_read_and_changed"
+    ),
+    "tools: Great Expectations 1": (
+        "tests/tools/test_great_expectations.py"
+        "::test_tables_are_validated_in_their_newest_and_in_an_older_version"
+    ),
+    "tools: Ibis 1": (
+        "tests/tools/test_ibis.py::test_tables_are_created_replaced_by_themselves_and_dropped"
+    ),
+    "tools: SQLMesh 1": (
+        "tests/tools/test_sqlmesh.py::test_models_of_all_kinds_are_built_and_built_again"
+    ),
     "tools: mack 1": "tests/tools/test_mack.py::test_kill_duplicates",
 }
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from pyspark import __version__ as spark_version
+
 from deltaic._version import __version__
+from deltaic.session import require_tested_spark
 
 #: The checkout.
 ROOT = Path(__file__).resolve().parents[2]
 
+#: The minor version of the PySpark that runs the tests, such as ``4.2``.
+SPARK_LINE = require_tested_spark(spark_version)
+
 #: The jar that `make build` placed in the package.
-JAR = ROOT / "python" / "deltaic" / "jars" / f"deltaic-spark_2.13-{__version__}.jar"
+JAR = ROOT / f"python/deltaic/jars/deltaic-spark_{SPARK_LINE}_2.13-{__version__}.jar"
 
 #: Classes of Spark as JVMs share them, which `make test` makes first; see `class_archive`.
 CLASS_ARCHIVE = ROOT / "build" / "spark-classes.jsa"

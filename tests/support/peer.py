@@ -23,6 +23,8 @@ def start_delta_spark(**settings: str) -> SparkProcess:
             # To generate code for the many columns of its state takes longer than to run it.
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            # VACUUM starts so many tasks.
+            "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
             **named,
         }
     )

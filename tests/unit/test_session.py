@@ -14,13 +14,19 @@ from deltaic.__main__ import main
 from deltaic._version import __version__
 from deltaic.exceptions import InvalidArgumentError, TableStateError
 from deltaic.resources import load_json
-from deltaic.session import CATALOG, EXTENSION, delta_api_jar_path, jar_path
+from deltaic.session import (
+    CATALOG,
+    EXTENSION,
+    delta_api_jar_path,
+    jar_path,
+    supported_versions,
+)
 from tests.support.paths import ROOT
 
 
 @pytest.fixture
 def jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "deltaic-spark_2.13-test.jar"
+    path = tmp_path / "deltaic-spark_4.2_2.13-test.jar"
     path.touch()
     monkeypatch.setenv("DELTAIC_JAR", str(path))
     return path
@@ -122,7 +128,7 @@ def test_module_says_that_the_jar_is_missing(
     assert main(["jar"]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "/nowhere.jar" in captured.err
+    assert "nowhere.jar in /" in captured.err
 
 
 def test_module_refuses_other_arguments(capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,7 +157,7 @@ def test_version_names_deltaic_and_spark(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit) as exit_status:
         main(["--version"])
     assert exit_status.value.code == 0
-    versions = " and ".join(load_json("spark-versions.json"))
+    versions = ", ".join(supported_versions())
     assert capsys.readouterr().out == f"Deltaic {__version__} for Spark {versions}\n"
 
 
@@ -201,8 +207,8 @@ def _package_parent() -> str:
     return str(Path(deltaic.__file__).parents[1])
 
 
-def test_package_depends_on_the_tested_versions_of_spark() -> None:
-    tested = load_json("spark-versions.json")
+def test_package_depends_on_the_supported_versions_of_spark() -> None:
+    tested = load_json("spark-versions.json")["4.2"]
     project = (ROOT / "python" / "pyproject.toml").read_text(encoding="utf-8")
     assert f'dependencies = ["pyspark>={tested[0]},<={tested[-1]}"]' in project
 
@@ -210,7 +216,7 @@ def test_package_depends_on_the_tested_versions_of_spark() -> None:
 def test_builder_is_refused_with_a_spark_that_is_not_tested(
     builder: Any, jar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pyspark.__version__", "4.3.0")
-    with pytest.raises(TableStateError, match=r"Spark 4\.2\.0 and 4\.2\.1, and not with Spark 4"):
+    monkeypatch.setattr("pyspark.__version__", "4.4.0")
+    with pytest.raises(TableStateError, match=r"4\.2\.1, 4\.3\.0\. The session has Spark 4\.4"):
         configure_spark(builder)
     assert EXTENSION not in str(builder._options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,9 @@ import pytest
 from pyspark import __version__ as spark_version
 
 from deltaic.exceptions import TableStateError
-from deltaic.session import require_tested_spark, spark_settings
+from deltaic.resources import load_json
+from deltaic.session import require_tested_spark, spark_settings, supported_versions
+from tests.support.paths import SPARK_LINE
 from tests.support.session_settings import session_settings
 from tests.support.spark_process import SparkProcess
 from tests.support.table_builder import build_with_oracle
@@ -128,22 +131,23 @@ def test_session_that_analyzes_without_rules_of_extensions_is_refused(
         spark.sql(f"SELECT * FROM delta.`{path}`").collect()
 
 
-def test_tested_versions_of_spark_are_accepted_and_those_of_their_vendors() -> None:
-    require_tested_spark(spark_version)
-    require_tested_spark("4.2.0")
-    require_tested_spark("4.2.1")
-    require_tested_spark("4.2.1-vendor-2")
+def test_supported_versions_of_spark_are_accepted_and_those_of_their_vendors() -> None:
+    assert require_tested_spark(spark_version) == SPARK_LINE
+    for version, line in {"4.2.0": "4.2", "4.2.1-vendor-2": "4.2", "4.3.0": "4.3"}.items():
+        assert require_tested_spark(version) == line
 
 
-@pytest.mark.parametrize("version", ["4.1.1", "4.2.2", "4.3.0", "4.2.0.1", "5.0.0", "main"])
+@pytest.mark.parametrize("version", ["4.1.1", "4.2.2", "4.3.1", "4.2.0.1", "5.0.0", "main"])
 def test_other_version_of_spark_is_refused_by_both_languages(
     spark: SparkSession, version: str
 ) -> None:
-    expected = (
-        rf"DELTAIC_SPARK_VERSION_UNSUPPORTED(.|\n)*4\.2\.0 and 4\.2\.1.*not with Spark {version}"
+    expected = r"DELTAIC_SPARK_VERSION_UNSUPPORTED(.|\n)*works with Spark {}.*has Spark {}"
+    everywhere, here = (
+        expected.format(re.escape(", ".join(versions)), version)
+        for versions in (supported_versions(), load_json("spark-versions.json")[SPARK_LINE])
     )
-    with pytest.raises(TableStateError, match=expected):
+    with pytest.raises(TableStateError, match=everywhere):
         require_tested_spark(version)
     versions = getattr(spark._jvm.io.deltaic.spark.util, "SparkVersions$")  # type: ignore[union-attr]
-    with pytest.raises(Exception, match=expected):
+    with pytest.raises(Exception, match=here):
         getattr(versions, "MODULE$").requireTested(version)

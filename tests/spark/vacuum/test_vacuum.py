@@ -235,7 +235,7 @@ def test_table_of_the_catalog_is_vacuumed_by_its_name(spark: SparkSession) -> No
         (row,) = spark.sql("VACUUM vacuumed RETAIN 168 HOURS").collect()
         assert row.path.endswith("/vacuumed")
         result = DeltaTable.forName(spark, "vacuumed").vacuum(200)
-        assert result.columns == ["path"]
+        assert (result.columns, result.count()) == ([], 0)
         history = DeltaTable.forName(spark, "vacuumed").history()
         operations = [entry.operation for entry in history.collect()]
         assert operations == ["VACUUM END", "VACUUM START"] * 2 + ["WRITE", "CREATE TABLE"]

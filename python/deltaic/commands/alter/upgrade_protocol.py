@@ -22,7 +22,7 @@ from deltaic.protocol.columns.clustering import FEATURE as CLUSTERING
 from deltaic.protocol.columns.clustering import require_no_clustering
 from deltaic.protocol.features import supports
 from deltaic.protocol.negotiation import protocol_for_new_definition
-from deltaic.protocol.properties import ProtocolRequest
+from deltaic.protocol.properties import FEATURE_PREFIX, ProtocolRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,22 @@ def upgrade_protocol(
             table,
             current,
             current.metadata,
-            Operation.UPGRADE_PROTOCOL,
-            {"newProtocol": compact(_named(after))},
+            Operation.SET_TBLPROPERTIES if arguments.features else Operation.UPGRADE_PROTOCOL,
+            _parameters(arguments, after),
             request,
         ),
         tables,
         policy,
         clock_ms,
     )
+
+
+def _parameters(arguments: UpgradeProtocol, after: Protocol) -> dict[str, str]:
+    """Return what the history shows: features are added as by ``SET TBLPROPERTIES``."""
+    if arguments.features:
+        added = {FEATURE_PREFIX + feature: "supported" for feature in arguments.features}
+        return {"properties": compact(added)}
+    return {"newProtocol": compact(_named(after))}
 
 
 def _named(protocol: Protocol) -> dict[str, object]:

@@ -124,13 +124,20 @@ final class SessionTable private (
     CommandInPython.of("restore", atPath, asOf.toMap)
   }
 
-  /** VACUUM; with the retention of the table if none is given. */
+  /** VACUUM; with the retention of the table if none is given. Returns an empty DataFrame, as delta-spark does. */
   def vacuum(retentionHours: Option[Double]): DataFrame =
     vacuum(retentionHours.map(hours => "retentionHours" -> hours.toString).toMap)
 
-  /** @param arguments of the statement */
-  private[spark] def vacuum(arguments: Map[String, Any]): DataFrame =
-    run("vacuum")(VacuumCommand.of(atPath, arguments))
+  /**
+   * @param arguments
+   *   of the statement
+   * @return
+   *   the files with `dryRun`, else nothing
+   */
+  private[spark] def vacuum(arguments: Map[String, Any]): DataFrame = {
+    val result = run("vacuum")(VacuumCommand.of(atPath, arguments))
+    if (arguments.get("dryRun").exists(_.toString.toBoolean)) result else spark.emptyDataFrame
+  }
 
   /**
    * OPTIMIZE.

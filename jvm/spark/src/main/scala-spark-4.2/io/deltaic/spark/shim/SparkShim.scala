@@ -3,6 +3,11 @@ package io.deltaic.spark.shim
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 
+/** The versions of Spark that this shim, and so the jar, is for. */
+private[spark] object SparkLine {
+  val name = "4.2"
+}
+
 /** A row without values of the types that later versions of Spark add. */
 private[spark] trait RowOfKnownTypes { this: InternalRow => }
 

@@ -4,6 +4,11 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.parser.{ParserInterface, SqlStatementSplitResult}
 import org.apache.spark.unsafe.types.TimestampNanosVal
 
+/** The versions of Spark that this shim, and so the jar, is for. */
+private[spark] object SparkLine {
+  val name = "4.3"
+}
+
 /** A row without values of the types that Spark 4.3 adds. */
 private[spark] trait RowOfKnownTypes { this: InternalRow =>
 

@@ -5,12 +5,16 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.SPARK_VERSION
 
 import io.deltaic.protocol.{DeltaicException, SharedResource}
+import io.deltaic.spark.shim.SparkLine
 
-/** The Spark versions that Deltaic is tested with. It uses APIs that change between Spark versions. */
+/**
+ * The Spark versions that this jar is compiled for and tested with. It uses APIs that change between Spark versions, so
+ * that each minor version of Spark has a jar of its own.
+ */
 private[spark] object SparkVersions {
 
   lazy val tested: Seq[String] =
-    SharedResource.json("spark-versions.json").elements.asScala.map(_.asText).toSeq
+    SharedResource.json("spark-versions.json").get(SparkLine.name).elements.asScala.map(_.asText).toSeq
 
   /** @throws DeltaicThrowable if this is another Spark */
   def requireTested(): Unit = requireTested(SPARK_VERSION)
@@ -22,7 +26,7 @@ private[spark] object SparkVersions {
         "DELTAIC_SPARK_VERSION_UNSUPPORTED",
         Map(
           "version" -> version,
-          "tested" -> tested.mkString(" and "),
+          "tested" -> tested.mkString(", "),
           "suggested" -> tested.last
         )
       )

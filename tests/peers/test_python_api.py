@@ -1,0 +1,83 @@
+"""The Python API does what that of delta-spark does, method by method and rule by rule."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from textwrap import indent
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.delta_table_methods import METHODS, PRELUDE
+from tests.support.delta_table_rules import ERRORS, RULES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.support.spark_process import SparkProcess
+
+_numbers = itertools.count()
+
+OURS = "from deltaic.tables import DeltaTable, IdentityGenerator\n"
+THEIRS = "from delta.tables import DeltaTable, IdentityGenerator\n"
+
+#: The classes of the error that the code raises, or None.
+RAISED = """
+try:
+{code}
+except Exception as problem:
+    result = [each.__name__ for each in type(problem).__mro__]
+else:
+    result = None
+"""
+
+#: The rows and the operations that a table has in the end.
+STATE = """
+rows = sorted(map(str, spark.read.format("delta").load(path).collect()))
+history = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").collect()
+state = [rows, [row.operation for row in history]]
+result = [result, state]
+"""
+
+
+def in_both(
+    spark: SparkSession, delta_spark: SparkProcess, folder: Path, code: str
+) -> tuple[Any, Any]:
+    """Return what the code finds in a session of each engine, each on a table of its own."""
+    name = f"python_api_{next(_numbers)}"
+    names: dict[str, Any] = {"spark": spark, "path": str(folder / "ours"), "name": name}
+    exec(OURS + PRELUDE + code, names)
+    theirs = delta_spark.run(
+        THEIRS + PRELUDE + code, path=str(folder / "theirs"), name=f"their_{name}"
+    )
+    return json.loads(json.dumps(names["result"])), theirs
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_method_does_what_that_of_delta_spark_does(
+    spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path, method: str
+) -> None:
+    code, _ = METHODS[method]
+    ours, theirs = in_both(spark, delta_spark, tmp_path, code + STATE)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rule_of_the_documentation_holds(
+    spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path, rule: str
+) -> None:
+    ours, theirs = in_both(spark, delta_spark, tmp_path, RULES[rule] + STATE)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_error_can_be_caught_as_that_of_delta_spark(
+    spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path, error: str
+) -> None:
+    code = RAISED.format(code=indent(ERRORS[error], "    "))
+    ours, theirs = in_both(spark, delta_spark, tmp_path, code)
+    assert ours is not None
+    assert theirs is not None
+    assert theirs[0] in ours
