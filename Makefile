@@ -267,9 +267,9 @@ other_spark_pytest = $(with_java) PYSPARK_PYTHON="$(CURDIR)/$(OTHER_SPARK)/venv/
 
 # A part of the tests: what is compiled is the same but for the shim, and the rest is what Spark has changed.
 .PHONY: test-next-spark
-test-next-spark: build-next-spark ## Run a twentieth of the tests of SQL, DML and DDL on PySpark 4.3
+test-next-spark: build-next-spark ## Run every tenth test of SQL, DML and DDL on PySpark 4.3
 	$(with_java) PYSPARK_PYTHON="$(CURDIR)/$(NEXT_SPARK)/venv/bin/python" $(NEXT_SPARK)/venv/bin/python \
-	  $(call pytest_options,next-spark) --every 20 $(HIVE_SUITES) $(ARGS)
+	  $(call pytest_options,next-spark) --every 10 $(HIVE_SUITES) $(ARGS)
 
 .PHONY: test-s3
 test-s3: build $(S3_STAMP) ## Race for commits on an S3-compatible server; not part of make test
@@ -320,7 +320,7 @@ release: wheel wheel-next-spark ## Build all that is published, into dist/: the 
 	rm -rf dist/maven dist/*.cdx.json
 	$(call sbt,publish; makeBom)
 	@$(MAKE) --no-print-directory publish-next-spark
-	cp jvm/*/target/*-$(VERSION).cdx.json dist/
+	cp jvm/*/target/*-$(VERSION).cdx.json jvm/*/target/spark-$(NEXT_SPARK_LINE)/*-$(VERSION).cdx.json dist/
 
 .PHONY: publish-next-spark
 publish-next-spark: SBT_OPTIONS += -Ddeltaic.spark.environment=$(NEXT_SPARK)/venv

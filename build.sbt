@@ -46,7 +46,7 @@ lazy val shared = Seq(
   autoScalaLibrary := false,
   libraryDependencies += "org.scala-lang" % "scala-library" % scalaVersion.value % Provided,
   // A bill of what the module is compiled with; all of it is Spark's own, and none of it is in a jar of ours.
-  bomFileName := s"${name.value}-${version.value}.cdx.json",
+  bomFileName := s"${moduleName.value}-${version.value}.cdx.json",
   bomFormat := "json",
   includeBomTimestamp := false,
   // The names of local variables, which only a debugger shows, would be a part of the jar that counts.

@@ -91,6 +91,7 @@ def _require_versions(arguments: UpgradeProtocol, current: Protocol) -> None:
         ("writerVersion", arguments.writer_version, current.min_writer_version),
     )
     newest = (READER_VERSION_WITH_FEATURES, WRITER_VERSION_WITH_FEATURES)
+    requested = ", ".join(str(now if wanted is None else wanted) for _, wanted, now in asked)
     for (name, wanted, now), last in zip(asked, newest, strict=True):
         if wanted is None:
             continue
@@ -102,5 +103,5 @@ def _require_versions(arguments: UpgradeProtocol, current: Protocol) -> None:
                 "DELTAIC_PROTOCOL_DOWNGRADE",
                 table=arguments.table,
                 current=f"{current.min_reader_version}, {current.min_writer_version}",
-                requested=f"{arguments.reader_version}, {arguments.writer_version}",
+                requested=requested,
             )
