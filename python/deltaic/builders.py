@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltaic.arguments import wrong, wrong_type
+from deltaic.exceptions import error
 from deltaic.spark.connect.kind import require_session
 from deltaic.spark.session_api import session_api
 
@@ -311,7 +312,11 @@ class DefinitionBuilder:
     def _create(self, method: str) -> str | None:
         """Create or replace the table; return its location if one was specified."""
         if self._name is None and self._location is None:
-            raise wrong("tableName", None, "a table has a name or a location, or both")
+            raise error(
+                "DELTAIC_TABLE_BUILDER_INVALID",
+                what="A table",
+                reason="Table name or location has to be specified",
+            )
         return session_api(self._spark, method).create_table(
             {
                 "verb": self._verb,

@@ -384,21 +384,15 @@ class DeltaMergeBuilder:
 
     def _require_reachable_clauses(self) -> None:
         if not self._clauses:
-            raise error(
-                "DELTAIC_INVALID_ARGUMENT",
-                argument="merge",
-                value="without a clause",
-                reason="it takes at least one, such as whenMatchedUpdateAll()",
-            )
+            raise error("DELTAIC_MERGE_CLAUSES_INVALID", problem="there is none")
         unconditional: dict[str, ClauseKind] = {}
         for clause in self._clauses:
             group = clause.kind.group
             if group in unconditional:
-                raise error(
-                    "DELTAIC_INVALID_ARGUMENT",
-                    argument=unconditional[group].method,
-                    value="without a condition",
-                    reason=f"another {group} clause follows, which no row would reach",
+                problem = (
+                    f"{unconditional[group].method} has no condition, but another {group} clause"
+                    " follows, which no row would reach"
                 )
+                raise error("DELTAIC_MERGE_CLAUSES_INVALID", problem=problem)
             if clause.condition is None:
                 unconditional[group] = clause.kind

@@ -78,17 +78,19 @@ class TableDefinition:
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Upgrade the protocol of the table; an upgrade cannot be undone.
 
+        A version that is lower than that of the table only adds the features that it implies.
+
         Parameters
         ----------
         readerVersion
-            The reader version, at least that of the table.
+            The reader version, from 1 to 3.
         writerVersion
-            The writer version, at least that of the table.
+            The writer version, from 1 to 7.
 
         Raises
         ------
         InvalidArgumentError
-            If there is no such version, or that of the table is newer.
+            If there is no such version.
 
         Notes
         -----

@@ -23,6 +23,17 @@ _numbers = itertools.count()
 OURS = "from deltaic.tables import DeltaTable, IdentityGenerator\n"
 THEIRS = "from delta.tables import DeltaTable, IdentityGenerator\n"
 
+#: What delta-spark does where Deltaic differs (``docs/guide/migrating.md``), by method.
+DIFFERENT = {
+    "isDeltaTable": "is true for what is inside the directory of a table",
+    "restoreToTimestamp": "refuses a time after the last commit",
+    "clone": "returns an object of Java",
+    "cloneAtVersion": "has no deep clones",
+    "cloneAtTimestamp": "has no deep clones",
+    "createOrReplace": "refuses other columns at a path",
+    "upgradeTableProtocol": "reduces the versions to those that the features require",
+}
+
 #: The classes of the error that the code raises, or None.
 RAISED = """
 try:
@@ -55,7 +66,7 @@ def in_both(
     return json.loads(json.dumps(names["result"])), theirs
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [each for each in METHODS if each not in DIFFERENT])
 def test_method_does_what_that_of_delta_spark_does(
     spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path, method: str
 ) -> None:
@@ -80,4 +91,5 @@ def test_error_can_be_caught_as_that_of_delta_spark(
     ours, theirs = in_both(spark, delta_spark, tmp_path, code)
     assert ours is not None
     assert theirs is not None
-    assert theirs[0] in ours
+    # delta-spark leaves some errors to Py4J.
+    assert theirs[0] in ours or theirs[0] == "Py4JJavaError"

@@ -213,9 +213,12 @@ def test_protocol_is_raised_and_never_lowered() -> None:
     (protocol,) = log.actions(2, "protocol")
     assert protocol["readerFeatures"] == ["deletionVectors"]
     assert {"checkConstraints", "rowTracking", "domainMetadata"} < set(protocol["writerFeatures"])
+    upgrade(log, 1, 7)
+    assert log.version == 2, "nothing is lowered"
+    upgrade(log, 2, 5)
+    (protocol,) = log.actions(3, "protocol")
+    assert protocol["readerFeatures"] == ["columnMapping", "deletionVectors"]
     for versions, condition in (
-        ((1, 7), "DELTAIC_PROTOCOL_DOWNGRADE"),
-        ((3, 5), "DELTAIC_PROTOCOL_DOWNGRADE"),
         ((4, 7), "DELTAIC_INVALID_ARGUMENT"),
         ((3, 0), "DELTAIC_INVALID_ARGUMENT"),
     ):

@@ -78,8 +78,9 @@ def protocol_for_new_definition(
     (Protocol § Supported Features).
     """
     supported = writer_features(current) | reader_features(current)
+    requested = _requested(table, metadata, request) | _implied(request)
     # A feature that is listed under an alias stays listed under it.
-    needed = {n for n in _requested(table, metadata, request) if not supports(current, n)}
+    needed = {n for n in requested if not supports(current, n)}
     versions_suffice = (request.min_reader_version or 0) <= current.min_reader_version and (
         request.min_writer_version or 0
     ) <= current.min_writer_version
@@ -127,6 +128,17 @@ def _requested(table: str, metadata: Metadata, request: ProtocolRequest) -> froz
             raise error("DELTAIC_UNKNOWN_FEATURE", table=table, feature=name)
         named.add(feature.name)
     return with_requirements(named | features_in_use(metadata, table))
+
+
+def _implied(request: ProtocolRequest) -> frozenset[str]:
+    """Return the features that the requested versions imply; those with lists imply none."""
+    reader, writer = request.min_reader_version or 0, request.min_writer_version or 0
+    features: frozenset[str] = frozenset()
+    if reader < READER_VERSION_WITH_FEATURES:
+        features |= legacy_reader_features(reader)
+    if writer < WRITER_VERSION_WITH_FEATURES:
+        features |= legacy_writer_features(writer)
+    return features
 
 
 def _smallest(needs: _Needs) -> Protocol:

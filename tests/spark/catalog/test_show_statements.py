@@ -221,7 +221,7 @@ def test_builder_makes_what_the_statement_would(
     table = build(DeltaTable.replace(spark).location(path[7:-1]))
     history = [row.operation for row in table.history().collect()]
     assert history == ["REPLACE TABLE", "CREATE TABLE"]
-    with pytest.raises(InvalidArgumentError, match="name or a location"):
+    with pytest.raises(InvalidArgumentError, match="name or location"):
         DeltaTable.create(spark).addColumn("x", "INT").execute()
     with pytest.raises(InvalidArgumentError, match="cannot both be set"):
         DeltaTable.create(spark).addColumn("x", "INT", True, "1", IdentityGenerator())

@@ -38,18 +38,20 @@ class UpgradeProtocol(Message):
 def upgrade_protocol(
     arguments: UpgradeProtocol, tables: TableAccess, policy: RetryPolicy, clock_ms: Clock
 ) -> CommitResult:
-    """Upgrade the protocol of a table. A no-op if the table has that protocol already.
+    """Upgrade the protocol of a table. A no-op if the table supports all that is requested.
+
+    Versions are never lowered: the features that a lower one implies are added.
 
     Raises
     ------
     InvalidArgumentError
-        If a version or a feature does not exist, or the protocol would be lowered.
+        If a version or a feature does not exist.
     ProtocolError
         If this build could no longer write to the table.
     """
     table = arguments.table
     current = current_snapshot(table, tables)
-    _require_versions(arguments, current.protocol)
+    _require_versions(arguments)
     if not supports(current.protocol, CLUSTERING):
         require_no_clustering(table, arguments.features)
     request = ProtocolRequest(
@@ -85,23 +87,12 @@ def _named(protocol: Protocol) -> dict[str, object]:
     return {**body, **{key: body.get(key) for key in ("readerFeatures", "writerFeatures")}}
 
 
-def _require_versions(arguments: UpgradeProtocol, current: Protocol) -> None:
+def _require_versions(arguments: UpgradeProtocol) -> None:
     asked = (
-        ("readerVersion", arguments.reader_version, current.min_reader_version),
-        ("writerVersion", arguments.writer_version, current.min_writer_version),
+        ("readerVersion", arguments.reader_version, READER_VERSION_WITH_FEATURES),
+        ("writerVersion", arguments.writer_version, WRITER_VERSION_WITH_FEATURES),
     )
-    newest = (READER_VERSION_WITH_FEATURES, WRITER_VERSION_WITH_FEATURES)
-    requested = ", ".join(str(now if wanted is None else wanted) for _, wanted, now in asked)
-    for (name, wanted, now), last in zip(asked, newest, strict=True):
-        if wanted is None:
-            continue
-        if not 1 <= wanted <= last:
-            reason = f"there are versions 1 to {last}"
+    for name, wanted, newest in asked:
+        if wanted is not None and not 1 <= wanted <= newest:
+            reason = f"there are versions 1 to {newest}"
             raise error("DELTAIC_INVALID_ARGUMENT", argument=name, value=wanted, reason=reason)
-        if wanted < now:
-            raise error(
-                "DELTAIC_PROTOCOL_DOWNGRADE",
-                table=arguments.table,
-                current=f"{current.min_reader_version}, {current.min_writer_version}",
-                requested=requested,
-            )

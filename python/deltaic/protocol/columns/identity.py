@@ -9,7 +9,7 @@ from deltaic.exceptions import error
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.columns.column_mapping import PHYSICAL_NAME
 from deltaic.protocol.columns.identity_high_water_marks import HIGH_WATER_MARK
-from deltaic.protocol.schema import Field, PrimitiveType, StructType, write_schema
+from deltaic.protocol.schema import Field, PrimitiveType, StructType, type_text, write_schema
 
 _PREFIX = "delta.identity."
 START = "delta.identity.start"
@@ -26,10 +26,15 @@ def check_identity(table: str, path: str, column: Field, partition_columns: Sequ
     """
     if not any(key.startswith(_PREFIX) for key in column.metadata):
         return
-    reason = None
     if column.type != PrimitiveType("long"):
-        reason = "it is not of type BIGINT"
-    elif path != column.name:
+        raise error(
+            "DELTAIC_IDENTITY_TYPE_UNSUPPORTED",
+            table=table,
+            column=path,
+            type=type_text(column.type),
+        )
+    reason = None
+    if path != column.name:
         reason = "it is a field of a struct"
     elif column.name in partition_columns:
         reason = "the table is partitioned by it"

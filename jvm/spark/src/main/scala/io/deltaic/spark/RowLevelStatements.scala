@@ -208,23 +208,19 @@ final class MergeStatement private[spark] (
 
   /** Spark requires it of statements in SQL, in its parser. */
   private def requireReachableClauses(): Unit = {
-    def refuse(argument: String, value: String, reason: String): Nothing = throw DeltaicException(
-      "DELTAIC_INVALID_ARGUMENT",
-      Map("argument" -> argument, "value" -> value, "reason" -> reason)
-    )
+    def refuse(problem: String): Nothing =
+      throw DeltaicException("DELTAIC_MERGE_CLAUSES_INVALID", Map("problem" -> problem))
     val groups = Seq(
       "WHEN MATCHED" -> matched,
       "WHEN NOT MATCHED" -> notMatched,
       "WHEN NOT MATCHED BY SOURCE" -> notMatchedBySource
     )
     if (groups.forall { case (_, clauses) => clauses.isEmpty })
-      refuse("merge", "without a clause", "it takes at least one WHEN clause")
+      refuse("there is none")
     groups.foreach { case (group, clauses) =>
       if (clauses.dropRight(1).exists(_.condition.isEmpty))
         refuse(
-          group,
-          "without a condition",
-          s"another $group clause follows, which no row would reach"
+          s"a $group clause has no condition, but another one follows, which no row would reach"
         )
     }
   }

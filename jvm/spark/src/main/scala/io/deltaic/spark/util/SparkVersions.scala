@@ -14,7 +14,9 @@ import io.deltaic.spark.shim.SparkLine
 private[spark] object SparkVersions {
 
   lazy val tested: Seq[String] =
-    SharedResource.json("spark-versions.json").get(SparkLine.name).elements.asScala.map(_.asText).toSeq
+    SharedResource.json(
+      "spark-versions.json"
+    ).get(SparkLine.name).elements.asScala.map(_.asText).toSeq
 
   /** @throws DeltaicThrowable if this is another Spark */
   def requireTested(): Unit = requireTested(SPARK_VERSION)
