@@ -12,7 +12,7 @@ import ibis
 con = ibis.pyspark.connect(spark)
 rows = {"id": [1, 2, 3], "status": ["open", "paid", None]}
 orders = con.create_table("ibis_orders", ibis.memtable(rows), format="delta")
-result = [orders.filter(orders.id > 1).count().execute().item()]
+result = [int(orders.filter(orders.id > 1).count().execute())]
 con.insert("ibis_orders", ibis.memtable({"id": [4], "status": ["open"]}))
 
 con.to_delta(con.table("ibis_orders"), path)
@@ -23,10 +23,10 @@ result.append(sorted(copy.filter(copy.status.notnull()).status.execute()))
 
 replacement = con.table("ibis_orders").filter(ibis._.id < 3)
 con.create_table("ibis_orders", replacement, format="delta", overwrite=True)
-result.append(con.table("ibis_orders").count().execute().item())
+result.append(int(con.table("ibis_orders").count().execute()))
 con.rename_table("ibis_orders", "ibis_renamed")
 con.truncate_table("ibis_renamed")
-result.append(con.table("ibis_renamed").count().execute().item())
+result.append(int(con.table("ibis_renamed").count().execute()))
 history = DeltaTable.forName(spark, "ibis_renamed").history()
 result.append([row.operation for row in history.orderBy("version").collect()])
 con.drop_table("ibis_renamed")
