@@ -323,7 +323,7 @@ release: wheel wheel-next-spark ## Build all that is published, into dist/: the 
 	cp jvm/*/target/*-$(VERSION).cdx.json jvm/*/target/spark-$(NEXT_SPARK_LINE)/*-$(VERSION).cdx.json dist/
 
 .PHONY: publish-next-spark
-publish-next-spark: SBT_OPTIONS += -Ddeltaic.spark.environment=$(NEXT_SPARK)/venv
+publish-next-spark: private SBT_OPTIONS += -Ddeltaic.spark.environment=$(NEXT_SPARK)/venv
 publish-next-spark: $(NEXT_SPARK_STAMP) $(SBT_LAUNCHER)
 	$(call sbt,spark/publish; deltaApi/publish; spark/makeBom; deltaApi/makeBom)
 
@@ -453,13 +453,13 @@ require_mvn = command -v mvn > /dev/null || { \
 
 $(JAR): $(JVM_SOURCES) $(PYTHON_SOURCES) $(BUILD_FILES) | $(SBT_LAUNCHER)
 	$(call sbt,spark/assembly; deltaApi/package)
-	@touch $@
+	@test -s $@ && touch $@
 
 # One sbt at a time: both compile jvm/core.
-$(NEXT_JAR): SBT_OPTIONS += -Ddeltaic.spark.environment=$(NEXT_SPARK)/venv
+$(NEXT_JAR): private SBT_OPTIONS += -Ddeltaic.spark.environment=$(NEXT_SPARK)/venv
 $(NEXT_JAR): $(JAR) $(NEXT_SPARK_STAMP)
 	$(call sbt,spark/assembly; deltaApi/package)
-	@touch $@
+	@test -s $@ && touch $@
 
 # Both jars: that of the API for Scala and Java lies beside the other.
 $(PACKAGE_JAR) $(NEXT_PACKAGE_JAR): python/deltaic/jars/%: build/jars/% project/store-jar

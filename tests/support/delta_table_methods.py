@@ -41,6 +41,23 @@ METHODS: Mapping[str, tuple[str, object]] = {
         [True, False],
     ),
     "delete": ("table.delete('id % 2 = 1'); result = ids(table.toDF())", [0, 2, 4, 6, 8]),
+    "changes one after another, with reads in between": (
+        "found = []\n"
+        "for old, new in ((0, 10), (10, 20), (20, 30)):\n"
+        "    found.append(table.toDF().columns + [table.toDF().count()])\n"
+        "    table.update(f'id = {old}', {'id': str(new)})\n"
+        "aliased = table.alias('t'); aliased.toDF().schema; aliased.delete('t.id = 30')\n"
+        "source = spark.range(1, 3).alias('s'); aliased.toDF().schema\n"
+        "merge = aliased.merge(source, 't.id = s.id')\n"
+        "merge.whenMatchedUpdate(set={'id': '-s.id'}).execute(); aliased.toDF().schema\n"
+        "aliased.delete('t.id < 0'); result = [*found[-1], ids(table.toDF()), operations(table)]",
+        [
+            "id",
+            10,
+            [3, 4, 5, 6, 7, 8, 9],
+            ["DELETE", "MERGE", "DELETE", "UPDATE", "UPDATE", "UPDATE", "WRITE"],
+        ],
+    ),
     "delete by a Column": (
         "table.delete(col('id') > 3); result = [ids(table.toDF()), operations(table)]",
         [[0, 1, 2, 3], ["DELETE", "WRITE"]],

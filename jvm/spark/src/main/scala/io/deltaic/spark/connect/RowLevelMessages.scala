@@ -5,12 +5,13 @@ import java.util.{List => JList, Locale}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.connect.proto
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connect.planner.SparkConnectPlanner
 import org.apache.spark.sql.deltaic.{ExpressionInternals, SessionInternals}
 import org.apache.spark.sql.{Column, DataFrame, classic}
 
-import io.deltaic.spark.{MergeStatement, RowLevelStatements}
+import io.deltaic.spark.{MergeStatement, RowLevelStatements, SessionTable}
 
 /** DELETE, UPDATE and MERGE of a client. They have plans and expressions of Spark, which its planner translates. */
 private[connect] final class RowLevelMessages(planner: SparkConnectPlanner) {
@@ -74,10 +75,26 @@ private[connect] final class RowLevelMessages(planner: SparkConnectPlanner) {
 
   private def kind(action: WireMessage): String = action.alternative(except = "condition")
 
-  /** The rows to change, in a session with the file system settings of the table. */
-  private def target(relation: proto.Relation): classic.DataFrame = {
-    val scanned = scanIn(relation).map(MessageTable.of(planner.session, _))
-    dataFrame(scanned.fold(planner.session)(_.spark), relation)
+  /**
+   * The rows to change, in a session with the file system settings of the table. They are those of its newest version:
+   * Spark's planner may have kept the plan of an earlier request for the same scan.
+   */
+  private def target(relation: proto.Relation): classic.DataFrame =
+    scanIn(relation).map(MessageTable.of(planner.session, _)) match {
+      case Some(table) => SessionInternals.classicRun(table.spark, newestRows(relation, table))
+      case None => dataFrame(planner.session, relation)
+    }
+
+  private def newestRows(relation: proto.Relation, table: SessionTable): LogicalPlan = {
+    val plan =
+      if (relation.hasSubqueryAlias) {
+        val alias = relation.getSubqueryAlias
+        SubqueryAlias(alias.getAlias, newestRows(alias.getInput, table))
+      } else SessionInternals.planOf(table.rows)
+    // By which Spark resolves the columns of the client's DataFrame.
+    if (relation.getCommon.hasPlanId)
+      SessionInternals.withPlanId(plan, relation.getCommon.getPlanId)
+    else plan
   }
 
   private def dataFrame(spark: SparkSession, relation: proto.Relation): classic.DataFrame =

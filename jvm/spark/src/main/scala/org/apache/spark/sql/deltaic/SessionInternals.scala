@@ -32,6 +32,12 @@ object SessionInternals {
   def planOf(df: DataFrame): LogicalPlan =
     df.asInstanceOf[classic.DataFrame].queryExecution.commandExecuted
 
+  /** The plan, as that of a client's DataFrame whose columns name it by this number. */
+  def withPlanId(plan: LogicalPlan, planId: Long): LogicalPlan = {
+    plan.setTagValue(LogicalPlan.PLAN_ID_TAG, planId)
+    plan
+  }
+
   /** A session with a copy of the settings, temporary views and functions of this one. */
   def cloned(spark: SparkSession): SparkSession = spark.cloneSession()
 
