@@ -11,7 +11,7 @@ import org.apache.spark.sql.connect.planner.SparkConnectPlanner
 import org.apache.spark.sql.deltaic.{ExpressionInternals, SessionInternals}
 import org.apache.spark.sql.{Column, DataFrame, classic}
 
-import io.deltaic.spark.{MergeStatement, RowLevelStatements, SessionTable}
+import io.deltaic.spark.{MergeStatement, RowLevelStatements}
 
 /** DELETE, UPDATE and MERGE of a client. They have plans and expressions of Spark, which its planner translates. */
 private[connect] final class RowLevelMessages(planner: SparkConnectPlanner) {
@@ -75,26 +75,28 @@ private[connect] final class RowLevelMessages(planner: SparkConnectPlanner) {
 
   private def kind(action: WireMessage): String = action.alternative(except = "condition")
 
-  /**
-   * The rows to change, in a session with the file system settings of the table. They are those of its newest version:
-   * Spark's planner may have kept the plan of an earlier request for the same scan.
-   */
-  private def target(relation: proto.Relation): classic.DataFrame =
-    scanIn(relation).map(MessageTable.of(planner.session, _)) match {
-      case Some(table) => SessionInternals.classicRun(table.spark, newestRows(relation, table))
-      case None => dataFrame(planner.session, relation)
-    }
+  /** The rows to change, in a session with the file system settings of the table. */
+  private def target(relation: proto.Relation): classic.DataFrame = {
+    val scanned = scanIn(relation).map(MessageTable.of(planner.session, _))
+    SessionInternals.classicRun(scanned.fold(planner.session)(_.spark), newest(relation))
+  }
 
-  private def newestRows(relation: proto.Relation, table: SessionTable): LogicalPlan = {
+  /**
+   * The plan of a table's newest version. Spark's planner keeps plans by the ids of relations, and the client sends one
+   * relation for all changes of a `DeltaTable`: it would be the version that an earlier request has read.
+   */
+  private def newest(relation: proto.Relation): LogicalPlan = {
+    val common = relation.getCommon
     val plan =
       if (relation.hasSubqueryAlias) {
         val alias = relation.getSubqueryAlias
-        SubqueryAlias(alias.getAlias, newestRows(alias.getInput, table))
-      } else SessionInternals.planOf(table.rows)
-    // By which Spark resolves the columns of the client's DataFrame.
-    if (relation.getCommon.hasPlanId)
-      SessionInternals.withPlanId(plan, relation.getCommon.getPlanId)
-    else plan
+        SubqueryAlias(alias.getAlias, newest(alias.getInput))
+      } else {
+        val withoutId = relation.toBuilder.setCommon(common.toBuilder.clearPlanId().build())
+        planner.transformRelation(withoutId.build())
+      }
+    // Columns of the client's DataFrame name it.
+    if (common.hasPlanId) SessionInternals.withPlanId(plan, common.getPlanId) else plan
   }
 
   private def dataFrame(spark: SparkSession, relation: proto.Relation): classic.DataFrame =
