@@ -154,7 +154,11 @@ def _can_encode(text: str, encoding: str) -> bool:
 
 
 def _validate(path: str) -> int:
-    validation = validate_table(path)
+    try:
+        validation = validate_table(path)
+    except (DeltaError, OSError) as problem:
+        print(problem, file=sys.stderr)
+        return 2
     for violation in validation.violations:
         print(_line(violation))
     print(validation)

@@ -45,6 +45,7 @@ COVERED: Mapping[str, str] = {
         "tests/unit/test_validate_command.py::test_valid_log_has_no_violation"
     ),
     "connect: Spark Connect 1": _CONNECT,
+    "connect: Spark Connect 2": _CONNECT,
     "connect: Clients 1": (
         "tests/clients/test_delta_table_methods.py"
         "::test_client_of_deltaic_does_what_a_classic_session_does"
@@ -62,6 +63,9 @@ COVERED: Mapping[str, str] = {
     "scala: DeltaTable 2": (
         "tests/spark/commit/test_scala_programs.py::test_scala_example_of_the_guide_runs"
     ),
+    "scala: DeltaTable 4": (
+        "tests/spark/commit/test_scala_programs.py::test_scala_example_of_the_guide_runs"
+    ),
     "servers: Hive metastore 1": (
         "tests/spark/session/test_servers.py"
         "::test_metastore_outlives_the_process_that_created_a_table"
@@ -74,6 +78,7 @@ COVERED: Mapping[str, str] = {
     "sessions: Sessions 1": _SETTINGS,
     "tools: dbt 1": _DBT,
     "tools: dbt 2": _DBT,
+    "tools: dbt 3": _DBT,
     "tools: kedro 1": _KEDRO,
     "tools: kedro 2": (
         "tests/tools/test_kedro.py::test_pipeline_merges_into_the_table_that_it_wrote"

@@ -158,7 +158,7 @@ def test_path_without_a_table_is_an_error(
 ) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "empty" / "_delta_log").mkdir(parents=True)
-    assert main(["validate", str(tmp_path / name)]) == 1
+    assert main(["validate", str(tmp_path / name)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert f"{tmp_path / name} is not a Delta table" in captured.err
@@ -170,7 +170,7 @@ def test_path_without_a_table_is_an_error(
 def test_path_that_is_not_local_is_refused_with_what_to_do(
     path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["validate", path]) == 1
+    assert main(["validate", path]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert f"{path} cannot be validated" in captured.err
@@ -183,7 +183,7 @@ def test_log_without_its_first_commits_is_refused(
     path = table(tmp_path / "t", add("b"), first=7)
     (path / "_delta_log" / f"{7:020d}.checkpoint.parquet").touch()
     for first in ("version 7", "a checkpoint"):
-        assert main(["validate", str(path)]) == 1
+        assert main(["validate", str(path)]) == 2
         assert f"it begins with {first}" in capsys.readouterr().err
         commit_path(path, 7).unlink(missing_ok=True)
 
