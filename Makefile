@@ -42,7 +42,7 @@ WHEEL := dist/deltaic-$(VERSION)-py3-none-any.whl
 NEXT_WHEEL := dist/spark-$(NEXT_SPARK_LINE)/deltaic-$(VERSION)+spark$(NEXT_SPARK_LINE)-py3-none-any.whl
 AS_DELTA_WHEEL := dist/deltaic_as_delta-$(VERSION)-py3-none-any.whl
 
-JVM_SOURCES := $(shell find jvm -type f -path '*/src/main/*')
+JVM_SOURCES := $(shell find jvm -type f -path '*/src/main/*' -not -path '*/target/*')
 PYTHON_SOURCES := $(shell find python/deltaic -type f \( -name '*.py' -o -name '*.json' -o -name py.typed \))
 EXAMPLES := $(shell find examples -type f -not -path '*/__pycache__/*')
 BUILD_FILES := build.sbt $(wildcard project/*.sbt project/*.scala) project/build.properties

@@ -25,7 +25,12 @@ ThisBuild / publishTo := Some(
   )
 )
 ThisBuild / publishMavenStyle := true
-Global / excludeLintKeys ++= Set(bomFileName, bomFormat, includeBomTimestamp, scalafmt / sourceDirectories)
+Global / excludeLintKeys ++= Set(
+  bomFileName,
+  bomFormat,
+  includeBomTimestamp,
+  scalafmt / sourceDirectories
+)
 
 // A warning is an error. Three kinds are not, because scalafix can only remove what still compiles; `make lint`
 // fails on each of them all the same. The rule on the right wins.

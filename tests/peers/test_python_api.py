@@ -86,6 +86,7 @@ def test_rule_of_the_documentation_holds(
     assert ours == theirs
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("error", ERRORS)
 def test_error_can_be_caught_as_that_of_delta_spark(
     spark: SparkSession, delta_spark: SparkProcess, tmp_path: Path, error: str

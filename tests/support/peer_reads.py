@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from tests.support.delta_rs import by_query, in_order
-from tests.support.log import active_files
+from tests.support.log import active_files, data_path
 from tests.support.spark_process import SparkProcess, SparkProcessError
 from tests.support.valid_logs import is_wholly_ours
 
@@ -72,7 +72,12 @@ _MISREAD_BY_DELTA_RS = ("%", "\\")
 _UNKNOWN_TO_DELTA_RS = (
     *("not yet supported", "unsupported", "Unsupported", "not supported"),
     "to type Map(",
+    # Variants that Spark has written to Parquet.
+    "unmasked nulls for non-nullable StructArray",
 )
+
+#: In the footer of a file whose dates or times are of the Julian calendar, which delta-rs ignores.
+_JULIAN = {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"}
 
 
 @dataclass(slots=True)
@@ -130,6 +135,9 @@ class PeerReads:
         if any(text in path for text in _MISREAD_BY_DELTA_RS):
             self.counts["tables at paths that delta-rs does not find"] += 1
             return
+        if _has_julian_dates(Path(path)):
+            self.counts["tables with dates of the Julian calendar"] += 1
+            return
         try:
             theirs = by_query(path)
         except Exception as problem:
@@ -144,13 +152,21 @@ class PeerReads:
 def _is_damaged(table: Path) -> bool:
     """Whether a test has deleted what peers need, and Deltaic may still have in memory.
 
-    That is all deletion vectors, or the sizes of files in the log.
+    That is all deletion vectors, or the sizes of files in the log; or a file has another size.
     """
     files = active_files(table)
     vectors = [add["deletionVector"] for add in files if "deletionVector" in add]
     is_stored = any(vector["storageType"] == "u" for vector in vectors)
     lacks_vectors = is_stored and not any(table.rglob("*.bin"))
-    return lacks_vectors or any(add["size"] == 0 for add in files)
+    stored = [(data_path(table, add), add["size"]) for add in files]
+    is_other = any(path.is_file() and path.stat().st_size != size for path, size in stored)
+    return lacks_vectors or is_other or any(size == 0 for _, size in stored)
+
+
+def _has_julian_dates(table: Path) -> bool:
+    paths = [data_path(table, add) for add in active_files(table)]
+    files = [path for path in paths if path.is_file()]
+    return any(_JULIAN & (pq.read_metadata(file).metadata or {}).keys() for file in files)
 
 
 def _has_checkpoint_of_a_test(log: Path) -> bool:

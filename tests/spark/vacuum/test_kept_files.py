@@ -12,6 +12,7 @@ import pytest
 
 from tests.support import log
 from tests.support.interleave import committed_meanwhile
+from tests.support.maintenance import await_maintenance
 from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table, rows_of
 from tests.support.vacuumed import UNCHECKED, backdate, changed_table, needed, stored, vector_file
@@ -138,6 +139,7 @@ def test_files_outside_of_the_table_stay(spark: SparkSession, table: str, tmp_pa
 @pytest.mark.parametrize("kind", ["FULL", "LITE"])
 def test_sidecars_and_checkpoints_stay(spark: SparkSession, table: str, kind: str) -> None:
     changed_table(spark, table, **{"delta.checkpointPolicy": "v2", "delta.checkpointInterval": "3"})
+    await_maintenance(spark)
     expected = rows_of(spark, table)
     sidecars = set(Path(table, "_delta_log", "_sidecars").iterdir())
     in_log = {path for path in Path(table, "_delta_log").rglob("*") if path.is_file()}
