@@ -78,7 +78,9 @@ def protocol_for_new_definition(
     (Protocol § Supported Features).
     """
     supported = writer_features(current) | reader_features(current)
-    requested = _requested(table, metadata, request) | _implied(request)
+    requested = _requested(table, metadata, request) | _implied(
+        request.min_reader_version or 0, request.min_writer_version or 0
+    )
     # A feature that is listed under an alias stays listed under it.
     needed = {n for n in requested if not supports(current, n)}
     versions_suffice = (request.min_reader_version or 0) <= current.min_reader_version and (
@@ -130,24 +132,19 @@ def _requested(table: str, metadata: Metadata, request: ProtocolRequest) -> froz
     return with_requirements(named | features_in_use(metadata, table))
 
 
-def _implied(request: ProtocolRequest) -> frozenset[str]:
-    """Return the features that the requested versions imply; those with lists imply none."""
-    reader, writer = request.min_reader_version or 0, request.min_writer_version or 0
+def _implied(reader_version: int, writer_version: int) -> frozenset[str]:
+    """Return the features that versions imply; those with lists imply none."""
     features: frozenset[str] = frozenset()
-    if reader < READER_VERSION_WITH_FEATURES:
-        features |= legacy_reader_features(reader)
-    if writer < WRITER_VERSION_WITH_FEATURES:
-        features |= legacy_writer_features(writer)
+    if reader_version < READER_VERSION_WITH_FEATURES:
+        features |= legacy_reader_features(reader_version)
+    if writer_version < WRITER_VERSION_WITH_FEATURES:
+        features |= legacy_writer_features(writer_version)
     return features
 
 
 def _smallest(needs: _Needs) -> Protocol:
     """Return legacy versions if they imply exactly the needed features, else lists of features."""
-    features = needs.features
-    if needs.min_writer_version < WRITER_VERSION_WITH_FEATURES:
-        features |= legacy_writer_features(needs.min_writer_version)
-    if needs.min_reader_version < READER_VERSION_WITH_FEATURES:
-        features |= legacy_reader_features(needs.min_reader_version)
+    features = needs.features | _implied(needs.min_reader_version, needs.min_writer_version)
     readers = frozenset(n for n in features if (f := find_feature(n)) is not None and f.reads)
     legacy = _legacy(needs, features, readers)
     if legacy is not None:
