@@ -349,7 +349,7 @@ class DeltaTable(
         Raises
         ------
         InvalidArgumentError
-            If the limit is not a whole number above zero.
+            If the limit is not a whole number from zero on.
 
         Notes
         -----
@@ -362,7 +362,7 @@ class DeltaTable(
         [Row(version=0, operation='WRITE')]
         """
         if limit is not None:
-            require_whole_number("limit", limit, "it needs to be an integer above zero", minimum=1)
+            require_whole_number("limit", limit, "it needs to be an integer from 0 on", minimum=0)
         return self._api("DeltaTable.history").history(self._path, limit)
 
     @classmethod

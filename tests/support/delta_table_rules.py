@@ -73,7 +73,7 @@ RULES: Mapping[str, str] = {
     "delete: null is not true": ("table.delete('id > NULL'); result = ids(table.toDF())"),
     "history: the newest first, and a limit": (
         "table.delete('id = 1'); table.delete('id = 2')\n"
-        "result = [[row.version for row in table.history(n).collect()] for n in (1, 2, 10)]"
+        "result = [[row.version for row in table.history(n).collect()] for n in (0, 1, 2, 10)]"
     ),
     "history: its columns": "result = table.history().dtypes",
     "detail: its columns": "result = table.detail().dtypes[:13]",

@@ -76,7 +76,7 @@ def test_other_mode_is_refused_by_name(spark: SparkSession, table: str) -> None:
     build(spark, table)
     with pytest.raises(InvalidArgumentError, match="GENERATE iceberg_metadata"):
         DeltaTable.forPath(spark, table).generate("iceberg_metadata")
-    with pytest.raises(AnalysisException) as raised:
+    with pytest.raises(InvalidArgumentError) as raised:
         spark.sql(f"GENERATE symlink FOR TABLE delta.`{table}`")
     assert raised.value.getCondition() == "DELTAIC_GENERATE_MODE_UNSUPPORTED"
     assert not Path(table, f"_{MODE}").exists()

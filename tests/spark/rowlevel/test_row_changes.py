@@ -369,12 +369,17 @@ def test_arguments_that_make_no_sense_are_refused_by_name(
         (lambda: target.update(set=odd), "'id'"),
         (lambda: target.update(set={"`v": "1"}), "`v"),
         (lambda: target.merge("t", "true"), "source"),  # type: ignore[arg-type]
-        (lambda: merge.execute(), "merge"),
-        (lambda: merge.whenMatchedDelete().whenMatchedUpdateAll().execute(), "whenMatchedDelete"),
     ]:
         with pytest.raises(InvalidArgumentError, match="DELTAIC_INVALID_ARGUMENT") as caught:
             refused()
         assert named_in_error in str(caught.value)
+    for clauses, problem in [
+        (merge, "there is none"),
+        (merge.whenMatchedDelete().whenMatchedUpdateAll(), "whenMatchedDelete"),
+    ]:
+        with pytest.raises(AnalysisException, match="DELTAIC_MERGE_CLAUSES_INVALID") as wrong:
+            clauses.execute()
+        assert problem in str(wrong.value)
     with pytest.raises(AnalysisException, match="nowhere"):
         target.update(set={"nowhere": "1"})
     assert log.newest(table) == 0
