@@ -197,7 +197,7 @@ $(SPARK_PARTS:%=test-spark-%): test-spark-%: build $(PEERS_STAMP) $(TPC_STAMP) $
 # The suites of SQL, DML and DDL, which run a second time in a session with Hive support: with others of Spark's hooks.
 HIVE_SUITES = $(foreach suite,alter_table assigned_values catalog_tables change_feed change_feed_refusals \
   change_feed_writes row_level_targets column_defaults column_mapping_writes constraints delta_table generated_columns \
-  identity_columns inserted_values merge_columns merge_into_writer merge_plans one_version replace_where row_changes \
+  identity_columns inserted_values merge_columns merge_into_writer merge_plans one_version python_udfs replace_where row_changes \
   schema_evolution show_statements sink change_streams sql_statements time_travel time_travel_spelling update_merge write_modes \
   write_statements,$(wildcard tests/spark/*/test_$(suite).py))
 
@@ -280,7 +280,7 @@ test-clients: build $(CLIENTS_STAMP) ## Run clients of Spark Connect, and kedro;
 	$(call pytest_folder,tests/clients)
 
 .PHONY: test-tools
-test-tools: build $(TOOLS_STAMP) ## Run dbt, mack, kedro, SQLMesh and others; not part of make test
+test-tools: build $(TOOLS_STAMP) ## Run dbt, mack, kedro, SQLMesh, notebooks and others; not part of make test
 	$(call pytest_folder,tests/tools)
 
 .PHONY: test-ui
@@ -328,7 +328,7 @@ publish-next-spark: $(NEXT_SPARK_STAMP) $(SBT_LAUNCHER)
 	$(call sbt,spark/publish; deltaApi/publish; spark/makeBom; deltaApi/makeBom)
 
 .PHONY: test-release
-test-release: release ## Install what is published into fresh environments, and build it twice; not part of make test
+test-release: release $(EDITABLE_STAMP) ## Install what is published into fresh environments, and build it twice; not part of make test
 	$(call pytest_folder,tests/release)
 
 .PHONY: docs

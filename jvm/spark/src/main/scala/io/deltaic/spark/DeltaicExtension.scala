@@ -1,5 +1,6 @@
 package io.deltaic.spark
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.SparkStrategy
@@ -35,6 +36,8 @@ class DeltaicExtension extends (SparkSessionExtensions => Unit) {
     DeltaicExtension.optimizer.foreach(rule => extensions.injectPreCBORule(rule(_)))
     DeltaicExtension.strategies
       .foreach(strategy => extensions.injectPlannerStrategy(_ => strategy))
+    // Not in the lists either, since it replaces nothing of ours: without it, Spark 4.2.0 hangs.
+    if (PythonUdfsOnRows.isNeeded(SPARK_VERSION)) extensions.injectColumnar(_ => PythonUdfsOnRows)
     TableChangesFunctions.inject(extensions)
   }
 }

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.deltaic
 
+import org.apache.spark.api.python.PythonEvalType
 import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
@@ -17,6 +18,9 @@ import org.apache.spark.sql.types.{DataType, StructType}
 
 /** SQL expressions over the columns of a table, analyzed under the session's settings. */
 object ExpressionInternals {
+
+  /** How Spark evaluates a Python UDF on one row at a time, whose arguments it sends as batches of Arrow. */
+  val PythonUdfOnArrow: Int = PythonEvalType.SQL_ARROW_BATCHED_UDF
 
   /** The expression as a Column, which is converted to the same expression. */
   def column(expression: Expression): Column = ExpressionUtils.column(expression)
