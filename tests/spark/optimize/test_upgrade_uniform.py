@@ -94,6 +94,7 @@ def test_table_without_column_mapping_becomes_compatible_in_one_commit(
         assert sorted(spark.sql(ids).collect()) == sorted(
             spark.sql(ids.replace(f"delta.`{table}`", older)).collect()
         )
+        assert info["tags"] == {"delta.rowTracking.preserved": "true"}
     append_file(spark, table, SCHEMA, [(100, 1, (1, "new"))])
     assert tags(table) == [str(version)] * 3
     assert upgrade(spark, table, version).numFilesRemoved == 0
@@ -226,3 +227,24 @@ def test_names_of_tables_and_columns_may_be_the_words_of_the_statement(
         assert DeltaTable.forName(spark, "uniform").toDF().first() == (1,)
     finally:
         spark.sql("DROP TABLE uniform")
+
+
+def test_clustered_files_stay_clustered(spark: SparkSession, table: str) -> None:
+    name = f"delta.`{table}`"
+    spark.sql(
+        f"CREATE TABLE {name} (id BIGINT, v INT) USING delta CLUSTER BY (id)"
+        " TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"
+    )
+    spark.sql(f"INSERT INTO {name} SELECT id, 1 FROM range(100)")
+    spark.sql(f"OPTIMIZE {name} FULL")
+    (before,) = log.active_files(table)
+    upgrade(spark, table, 2)
+    (after,) = log.active_files(table)
+    assert after["path"] != before["path"]
+    cube = {key: value for key, value in before["tags"].items() if key.startswith("ZCUBE")}
+    assert cube
+    assert cube.items() <= after["tags"].items()
+    assert after["clusteringProvider"] == before["clusteringProvider"] == "liquid"
+    version = log.newest(table)
+    spark.sql(f"OPTIMIZE {name}")
+    assert log.newest(table) == version, "nothing is left to be clustered"

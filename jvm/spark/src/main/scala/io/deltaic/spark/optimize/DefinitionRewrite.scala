@@ -40,7 +40,9 @@ private[spark] trait DefinitionRewrite extends RewriteCommand {
     val groups = FileGroup.ofPartitions(partitions, files.groupBy(partitions.of).valuesIterator)
     val adds =
       if (groups.isEmpty) Nil
-      else new FileRewrite(transaction, settings, order = None, before).run(groups).map(_._2)
+      else
+        new FileRewrite(transaction, settings, order = None, before).run(groups)
+          .map { case (output, add) => ClusterTags.copied(add, output.filesIn(groups)) }
     val deletionTimestampMs = System.currentTimeMillis()
     val removes = files.map(_.remove(deletionTimestampMs, dataChange = false))
     try
@@ -48,7 +50,7 @@ private[spark] trait DefinitionRewrite extends RewriteCommand {
         CommitFiles(removes, adds),
         NewFiles(adds),
         ReadSet.everything,
-        RewriteMetrics.sizes(adds)
+        RewriteMetrics.ofCommit(adds, transaction.copySpec)
       )
     catch {
       case e: Throwable =>

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.spark.sql.classic.SparkSession
 
 import io.deltaic.protocol.AddFile
+import io.deltaic.spark.commit.CommitFiles
 import io.deltaic.spark.schema.TableSchema
 import io.deltaic.spark.util.Json
 import io.deltaic.spark.write.files.DataWriteSpec
@@ -86,8 +87,14 @@ private[optimize] object RewriteMetrics {
     )
   }
 
-  /** The sizes of the new files, as the history shows them. */
-  def sizes(added: Seq[AddFile]): Map[String, Long] = {
+  /** Of a commit: the sizes of the new files, as the history shows them, and how many rows have kept their row IDs. */
+  def ofCommit(added: Seq[AddFile], spec: DataWriteSpec): Map[String, Long] = {
+    val preserved =
+      if (spec.numRowTrackingColumns == 0) 0L else added.flatMap(CommitFiles.rows).sum
+    sizes(added) + ("numPreservedRows" -> preserved)
+  }
+
+  private def sizes(added: Seq[AddFile]): Map[String, Long] = {
     val sorted = added.map(_.sizeBytes).sorted.toIndexedSeq
     if (sorted.isEmpty) Map.empty
     else

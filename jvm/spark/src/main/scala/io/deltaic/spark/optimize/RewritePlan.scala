@@ -203,6 +203,12 @@ private[optimize] final case class OutputFile(
     inputs: Seq[InputRows]
 ) {
 
+  /** The input files whose rows it holds. */
+  def filesIn(groups: IndexedSeq[FileGroup]): Seq[AddFile] = {
+    val files = groups(group).files
+    inputs.map(input => files(input.file))
+  }
+
   /** @param firstInput the position of the first file of the group among the inputs of the commit */
   def lineage(firstInput: Int): Option[Lineage] = inputs.headOption.map { first =>
     val counts = inputs.map(rows => rows.file -> rows.count).toMap

@@ -118,8 +118,7 @@ private[spark] final class TableRewrite(
       val (first, files) = (firstInputs(output.group), groups(output.group).files)
       val lineage = output.lineage(first).map(_.tag)
         .orElse(Option.when(request.canBeTakenBack)(InputFiles(first, files.size).tag))
-      val inputs = output.inputs.map(input => files(input.file))
-      ClusterTags.copied(add.copy(tags = add.tags ++ lineage), inputs)
+      ClusterTags.copied(add.copy(tags = add.tags ++ lineage), output.filesIn(groups))
     }
     val adds =
       if (clusters)
@@ -141,8 +140,7 @@ private[spark] final class TableRewrite(
         changes,
         NewFiles(changes.adds),
         ReadSet.nothing,
-        RewriteMetrics.sizes(changes.adds) +
-          ("numPreservedRows" -> preservedRows(transaction, changes.adds)),
+        RewriteMetrics.ofCommit(changes.adds, transaction.copySpec),
         // Only a compaction has lineage by which rows are found.
         rebaseSettings = VectorSettings.rebaseSettingsOfRelocation(transaction)
           .filter(order.isEmpty || _.lookup.isDefined)
@@ -203,9 +201,6 @@ private[spark] final class TableRewrite(
       parts
     }
   }
-
-  private def preservedRows(transaction: WriteTransaction, adds: Seq[AddFile]): Long =
-    if (transaction.copySpec.numRowTrackingColumns == 0) 0L else adds.flatMap(CommitFiles.rows).sum
 
   private def groupsOf(considered: IndexedSeq[AddFile]): IndexedSeq[FileGroup] = {
     val candidates = request.candidates(considered, this)
