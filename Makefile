@@ -257,7 +257,7 @@ test-faults: build $(PEERS_STAMP) ## Kill writers and break disks on purpose, te
 
 # The class archive is of the Spark of the lock file, and goes unused on the other one.
 .PHONY: test-hive
-test-hive: build $(OTHER_SPARK_STAMP) ## Run the tests of SQL with Hive support, and on the newest Spark, too
+test-hive: build $(OTHER_SPARK_STAMP) ## Run the tests of SQL with Hive support, and on PySpark 4.2.1, too
 	$(call pytest_folder,--hive $(HIVE_SUITES))
 	$(call other_spark_pytest,--hive $(HIVE_SUITES))
 	$(call other_spark_pytest,$(HIVE_SUITES) tests/spark/session/test_session_requirements.py)
@@ -265,7 +265,7 @@ test-hive: build $(OTHER_SPARK_STAMP) ## Run the tests of SQL with Hive support,
 other_spark_pytest = $(with_java) PYSPARK_PYTHON="$(CURDIR)/$(OTHER_SPARK)/venv/bin/python" \
   $(OTHER_SPARK)/venv/bin/python -m pytest --basetemp build/pytest $(1) $(ARGS)
 
-# A part of the tests: what is compiled is the same but for the shim, and the rest is what Spark has changed.
+# A part of the tests: only the shim differs from the sources for 4.2, and the tests look for what Spark has changed.
 .PHONY: test-next-spark
 test-next-spark: build-next-spark ## Run every tenth test of SQL, DML and DDL on PySpark 4.3
 	$(with_java) PYSPARK_PYTHON="$(CURDIR)/$(NEXT_SPARK)/venv/bin/python" $(NEXT_SPARK)/venv/bin/python \
@@ -416,6 +416,7 @@ $(TOOLS_STAMP): requirements-tools.lock
 $(DOCS_STAMP): requirements-docs.lock
 	$(make_environment)
 
+$(NEXT_SPARK_STAMP): private OLDEST_PYTHON = 3.11
 $(NEXT_SPARK_STAMP): requirements-next-spark.lock python/pyproject.toml python/deltaic/_version.py
 	$(make_environment)
 	$(call install_editable,$(NEXT_SPARK))
@@ -426,7 +427,7 @@ install_editable = $(1)/venv/bin/pip install --quiet --disable-pip-version-check
 # In the folder of the stamp, with the packages of the lock file.
 define make_environment
 @rm -rf $(@D)
-python="$$(project/find-python)" && "$$python" -m venv $(@D)/venv
+python="$$(project/find-python $(OLDEST_PYTHON))" && "$$python" -m venv $(@D)/venv
 $(@D)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
 @touch $@
 endef
@@ -479,9 +480,10 @@ $(WHEEL): $(PACKAGE_JAR) $(VENV_STAMP) $(WHEEL_SOURCES)
 	$(call build_wheel,build/wheel)
 
 # The same but for the jars, the PySpark that it requires, and a local version (PEP 440) that says so.
-$(NEXT_WHEEL): $(NEXT_PACKAGE_JAR) $(VENV_STAMP) $(WHEEL_SOURCES)
+$(NEXT_WHEEL): $(NEXT_PACKAGE_JAR) $(VENV_STAMP) $(WHEEL_SOURCES) requirements-next-spark.in
 	$(call copy_for_wheel,build/wheel-next,$(NEXT_SPARK_LINE))
-	@sed -i.bak 's/"pyspark[^"]*"/"$(shell grep ^pyspark requirements-next-spark.in)"/' build/wheel-next/pyproject.toml
+	@sed -i.bak -e 's/"pyspark[^"]*"/"$(shell grep ^pyspark requirements-next-spark.in)"/' \
+	  -e 's/^requires-python = .*/requires-python = ">=3.11"/' build/wheel-next/pyproject.toml
 	@printf '[egg_info]\ntag_build = +spark$(NEXT_SPARK_LINE)\n' > build/wheel-next/setup.cfg
 	$(call build_wheel,build/wheel-next)
 

@@ -96,7 +96,8 @@ def _parser() -> argparse.ArgumentParser:
         "validate",
         "check the log of a table",
         "Check every commit of a table against the protocol, without Spark. "
-        "The exit status is 1 if one violates it, or if the log cannot be read.",
+        "The exit status is 1 if one violates it or is not JSON, and 2 if there is no table or the "
+        "log cannot be listed.",
     )
     validate.add_argument("path", metavar="PATH", type=_path, help=_PATH_HELP)
     command(

@@ -315,7 +315,7 @@ class DefinitionBuilder:
             raise error(
                 "DELTAIC_TABLE_BUILDER_INVALID",
                 what="A table",
-                reason="Table name or location has to be specified",
+                reason="Table name or location has to be specified, by tableName() or location()",
             )
         return session_api(self._spark, method).create_table(
             {

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import TYPE_CHECKING
 
 from deltaic.arguments import wrong_type
-from deltaic.exceptions import error
+from deltaic.exceptions import DeltaError, error
 from deltaic.resources import load_json
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ _EXTENSIONS_KEY = "spark.sql.extensions"
 _CATALOG_KEY = "spark.sql.catalog.spark_catalog"
 _JARS_KEY = "spark.jars"
 _PACKAGES_KEY = "spark.jars.packages"
+
+_JARS = Path(__file__).resolve().parent / "jars"
 
 
 def configure_spark(builder: SparkSession.Builder) -> SparkSession.Builder:
@@ -143,12 +145,13 @@ def require_tested_spark(version: str) -> str:
     Raises
     ------
     TableStateError
-        If the version is not in ``resources/spark-versions.json``, which the JVM also reads.
+        If the version is not in ``resources/spark-versions.json``, which the JVM also reads, or
+        the wheel has no jar for it.
     """
     number = re.match(r"[0-9.]*[0-9]", version)
-    for line, versions in load_json("spark-versions.json").items():
+    for line, versions in _supported_lines().items():
         if number is not None and number.group() in versions:
-            return str(line)
+            return line
     tested = supported_versions()
     raise error(
         "DELTAIC_SPARK_VERSION_UNSUPPORTED",
@@ -159,9 +162,23 @@ def require_tested_spark(version: str) -> str:
 
 
 def supported_versions() -> list[str]:
-    """Return the versions of Spark that Deltaic is tested with, in order."""
-    lines = load_json("spark-versions.json").values()
-    return [str(version) for versions in lines for version in versions]
+    """Return the versions of Spark that Deltaic is tested with, in order.
+
+    A wheel has the jars of one minor version of Spark, and only its versions count.
+    """
+    return [version for versions in _supported_lines().values() for version in versions]
+
+
+def _supported_lines() -> dict[str, list[str]]:
+    """Return the tested versions of Spark by minor version: those that the package has a jar for.
+
+    All, if it has none, or ``DELTAIC_JAR`` names another.
+    """
+    lines: dict[str, list[str]] = load_json("spark-versions.json")
+    with_jar = {line for line in lines if any(_JARS.glob(f"deltaic-spark_{line}_*.jar"))}
+    if not with_jar or os.environ.get("DELTAIC_JAR"):
+        return lines
+    return {line: versions for line, versions in lines.items() if line in with_jar}
 
 
 def spark_settings() -> dict[str, str]:
@@ -175,12 +192,15 @@ def jar_path() -> Path:
     Raises
     ------
     TableStateError
-        If there is not exactly one, or the version of PySpark is not tested.
+        If there is not exactly one, or the package has none for the version of PySpark.
     """
     named = os.environ.get("DELTAIC_JAR")
-    return (
-        _one_jar(Path(named).parent, Path(named).name) if named else _package_jar("deltaic-spark")
-    )
+    if not named:
+        return _package_jar("deltaic-spark")
+    jar = Path(named)
+    if not jar.is_file():
+        raise _jar_missing(jar.name, jar.parent)
+    return jar
 
 
 def delta_api_jar_path() -> Path:
@@ -205,15 +225,16 @@ def _package_jar(module: str) -> Path:
     from pyspark import __version__ as spark_version
 
     line = require_tested_spark(spark_version)
-    return _one_jar(Path(__file__).resolve().parent / "jars", f"{module}_{line}_*.jar")
-
-
-def _one_jar(folder: Path, pattern: str) -> Path:
-    jars = [jar for jar in folder.glob(pattern) if jar.is_file()]
+    pattern = f"{module}_{line}_*.jar"
+    jars = list(_JARS.glob(pattern))
     if len(jars) != 1:
-        found = ", ".join(sorted(jar.name for jar in folder.glob("*.jar"))) or "none"
-        raise error("DELTAIC_JAR_MISSING", jar=pattern, folder=folder, found=found)
+        raise _jar_missing(pattern, _JARS)
     return jars[0]
+
+
+def _jar_missing(jar: str, folder: Path) -> DeltaError:
+    found = ", ".join(sorted(each.name for each in folder.glob("*.jar"))) or "none"
+    return error("DELTAIC_JAR_MISSING", jar=jar, folder=folder, found=found)
 
 
 def _with_item(existing: object, item: str) -> str:

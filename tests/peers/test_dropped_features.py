@@ -263,8 +263,14 @@ def test_files_without_mapping_keep_vectors_row_ids_clustering_and_nested_column
     spark.sql(f"ALTER TABLE {name} RENAME COLUMN s.a TO first")
     spark.sql(f"DELETE FROM {name} WHERE key IN (3, 4)")
     ids = f"SELECT key, _metadata.row_id FROM {name}"
+    spark.sql(f"OPTIMIZE {name} FULL")
     before, row_ids = as_json(spark, table), sorted(spark.sql(ids).collect())
+    (clustered,) = log.active_files(table)
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')")
+    assert log.commit_info(table)["tags"] == {"delta.rowTracking.preserved": "true"}
+    (rewritten,) = log.active_files(table)
+    cube = {key: value for key, value in clustered["tags"].items() if key.startswith("ZCUBE")}
+    assert cube and cube.items() <= rewritten["tags"].items()
     assert as_json(spark, table) == before
     assert sorted(spark.sql(ids).collect()) == row_ids
     assert OurTable.forPath(spark, table).detail().collect()[0].clusteringColumns == ["key"]

@@ -95,5 +95,6 @@ def test_error_can_be_caught_as_that_of_delta_spark(
     ours, theirs = in_both(spark, delta_spark, tmp_path, code)
     assert ours is not None
     assert theirs is not None
+    assert not {"NameError", "SyntaxError"} & {*ours, *theirs}, "the code is wrong"
     # delta-spark leaves some errors to Py4J.
     assert theirs[0] in ours or theirs[0] == "Py4JJavaError"

@@ -178,6 +178,16 @@ RULES: Mapping[str, str] = {
         "table.upgradeTableProtocol(1, 2); row = table.detail().first()\n"
         "result = [row.minReaderVersion, row.minWriterVersion]"
     ),
+    "upgradeTableProtocol: the features of lower versions": (
+        "found = []\n"
+        "for n, (reader, writer) in enumerate([(1, 2), (1, 4), (1, 5), (1, 6), (2, 5), (2, 6)]):\n"
+        "    rows = spark.range(4).write.format('delta')\n"
+        "    rows.option('delta.enableDeletionVectors', 'true').save(f'{path}-{n}')\n"
+        "    table = DeltaTable.forPath(spark, f'{path}-{n}')\n"
+        "    table.upgradeTableProtocol(reader, writer)\n"
+        "    found.append(sorted(table.detail().first().tableFeatures))\n"
+        "result = found"
+    ),
     "addFeatureSupport: a feature of writers, and of readers": (
         "spark.range(4).write.format('delta').save(path + '2')\n"
         "found, plain = [], DeltaTable.forPath(spark, path + '2')\n"
@@ -311,7 +321,9 @@ ERRORS: Mapping[str, str] = {
     "addFeatureSupport: an unknown feature": "table.addFeatureSupport('nothing')",
     "dropFeatureSupport: an unknown feature": "table.dropFeatureSupport('nothing')",
     "dropFeatureSupport: a feature that is not there": "table.dropFeatureSupport('v2Checkpoint')",
-    "dropFeatureSupport: a feature that stays": "table.dropFeatureSupport('domainMetadata')",
+    "dropFeatureSupport: a feature that stays": (
+        "table.addFeatureSupport('rowTracking'); table.dropFeatureSupport('domainMetadata')"
+    ),
     "upgradeTableProtocol: an unknown version": "table.upgradeTableProtocol(10, 10)",
     "clone: the target exists": (
         "spark.range(3).write.format('delta').save(path + '2')\n"

@@ -135,8 +135,8 @@ class PeerReads:
         if any(text in path for text in _MISREAD_BY_DELTA_RS):
             self.counts["tables at paths that delta-rs does not find"] += 1
             return
-        if _has_julian_dates(Path(path)):
-            self.counts["tables with dates of the Julian calendar"] += 1
+        if _has_old_timestamps(Path(path)):
+            self.counts["tables with dates of the Julian calendar or timestamps of INT96"] += 1
             return
         try:
             theirs = by_query(path)
@@ -152,21 +152,32 @@ class PeerReads:
 def _is_damaged(table: Path) -> bool:
     """Whether a test has deleted what peers need, and Deltaic may still have in memory.
 
-    That is all deletion vectors, or the sizes of files in the log; or a file has another size.
+    That is all deletion vectors, or the sizes of files in the log; or a file outside of the table,
+    of which it is a shallow clone, was written again.
     """
     files = active_files(table)
     vectors = [add["deletionVector"] for add in files if "deletionVector" in add]
     is_stored = any(vector["storageType"] == "u" for vector in vectors)
     lacks_vectors = is_stored and not any(table.rglob("*.bin"))
     stored = [(data_path(table, add), add["size"]) for add in files]
-    is_other = any(path.is_file() and path.stat().st_size != size for path, size in stored)
+    outside = [(path, size) for path, size in stored if not path.is_relative_to(table)]
+    is_other = any(path.is_file() and path.stat().st_size != size for path, size in outside)
     return lacks_vectors or is_other or any(size == 0 for _, size in stored)
 
 
-def _has_julian_dates(table: Path) -> bool:
+def _has_old_timestamps(table: Path) -> bool:
+    """Whether files may have days of the Julian calendar, or timestamps of INT96.
+
+    delta-rs reads the days as those of today's calendar, and INT96 as nanoseconds in 64 bits, which
+    begin in 1677.
+    """
     paths = [data_path(table, add) for add in active_files(table)]
-    files = [path for path in paths if path.is_file()]
-    return any(_JULIAN & (pq.read_metadata(file).metadata or {}).keys() for file in files)
+    footers = [pq.read_metadata(path) for path in paths if path.is_file()]
+    return any(
+        _JULIAN & (footer.metadata or {}).keys()
+        or any(column.physical_type == "INT96" for column in footer.schema)
+        for footer in footers
+    )
 
 
 def _has_checkpoint_of_a_test(log: Path) -> bool:

@@ -19,6 +19,7 @@ from deltaic.session import (
     EXTENSION,
     delta_api_jar_path,
     jar_path,
+    require_tested_spark,
     supported_versions,
 )
 from tests.support.paths import ROOT
@@ -178,8 +179,8 @@ def test_path_that_is_no_string_is_refused(path: Any) -> None:
             call(session, path)
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1.5, "3", True])
-def test_history_limit_that_is_no_number_above_zero_is_refused(limit: Any) -> None:
+@pytest.mark.parametrize("limit", [-1, 1.5, "3", True])
+def test_history_limit_that_is_no_number_from_zero_on_is_refused(limit: Any) -> None:
     session: Any = None
     with pytest.raises(InvalidArgumentError, match="limit"):
         DeltaTable(session, "/t").history(limit)
@@ -211,6 +212,19 @@ def test_package_depends_on_the_supported_versions_of_spark() -> None:
     tested = load_json("spark-versions.json")["4.2"]
     project = (ROOT / "python" / "pyproject.toml").read_text(encoding="utf-8")
     assert f'dependencies = ["pyspark>={tested[0]},<={tested[-1]}"]' in project
+
+
+def test_wheel_supports_the_versions_that_it_has_a_jar_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = load_json("spark-versions.json")
+    monkeypatch.delenv("DELTAIC_JAR", raising=False)
+    monkeypatch.setattr("deltaic.session._JARS", tmp_path)
+    assert supported_versions() == [*every["4.2"], *every["4.3"]]
+    (tmp_path / "deltaic-spark_4.2_2.13-0.1.0.jar").touch()
+    assert supported_versions() == every["4.2"]
+    with pytest.raises(TableStateError, match=r"works with Spark 4\.2\.0, 4\.2\.1\."):
+        require_tested_spark("4.3.0")
 
 
 def test_builder_is_refused_with_a_spark_that_is_not_tested(

@@ -78,7 +78,7 @@ def protocol_for_new_definition(
     (Protocol § Supported Features).
     """
     supported = writer_features(current) | reader_features(current)
-    requested = _requested(table, metadata, request) | _implied(
+    requested = _requested(table, metadata, request) | _of_both_versions(
         request.min_reader_version or 0, request.min_writer_version or 0
     )
     # A feature that is listed under an alias stays listed under it.
@@ -140,6 +140,15 @@ def _implied(reader_version: int, writer_version: int) -> frozenset[str]:
     if writer_version < WRITER_VERSION_WITH_FEATURES:
         features |= legacy_writer_features(writer_version)
     return features
+
+
+def _of_both_versions(reader_version: int, writer_version: int) -> frozenset[str]:
+    """Return the features that versions imply together: what readers must know, both imply."""
+    implied = _implied(reader_version, writer_version)
+    readers = _implied(reader_version, 0)
+    writers = _implied(0, writer_version)
+    reads = {name for name in implied if (f := find_feature(name)) is not None and f.reads}
+    return (implied - reads) | (readers & writers)
 
 
 def _smallest(needs: _Needs) -> Protocol:

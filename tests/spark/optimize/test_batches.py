@@ -145,7 +145,7 @@ CANCELLED = {
 def test_cancelled_command_leaves_the_table_as_it_was(
     spark: SparkSession, table: str, case: str
 ) -> None:
-    rows = spark.range(0, 400_000, 1, 40).selectExpr("id", "sha2(STRING(id), 512) AS s")
+    rows = spark.range(0, 800_000, 1, 40).selectExpr("id", "sha2(STRING(id), 512) AS s")
     rows.write.format("delta").option("delta.enableDeletionVectors", "true").save(table)
     before, statement = CANCELLED[case]
     for one in before:
