@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql.functions import udf
 
 from deltaic import DeltaTable
+from tests.support import log
+from tests.support.session_settings import session_settings
 from tests.support.table_builder import build_table
 
 if TYPE_CHECKING:
@@ -56,3 +59,17 @@ def test_statements_that_read_and_change_a_table(spark: SparkSession, negated: s
     expected = [(-number, s) for number, s in ROWS[1:]]
     expected[-2:] = [(-8, "-8"), (-9, "-9")]
     assert sorted(rows) == sorted(expected)
+
+
+def test_replaced_rows_of_a_python_condition_need_the_check_of_new_rows_off(
+    spark: SparkSession, negated: str
+) -> None:
+    new = spark.createDataFrame([(-5, "new")], "id BIGINT, s STRING")
+    writer = new.write.format("delta").mode("overwrite").option("replaceWhere", "negated(id) < -2")
+    with pytest.raises(AnalysisException, match="the Python function negated cannot run"):
+        writer.save(negated)
+    assert log.newest(negated) == 0
+    with session_settings(spark, {"spark.deltaic.replaceWhere.constraintCheck.enabled": "false"}):
+        writer.save(negated)
+    rows = [tuple(row) for row in spark.read.format("delta").load(negated).collect()]
+    assert sorted(rows) == [(-5, "new"), *ROWS[:3]]

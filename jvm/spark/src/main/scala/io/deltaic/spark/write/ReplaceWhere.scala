@@ -31,6 +31,9 @@ private[spark] object ReplaceWhere {
   /** The setting that restricts conditions to partition columns if it is false. */
   private val DataColumns = "replaceWhere.dataColumns.enabled"
 
+  /** Whether new rows must satisfy the condition. */
+  private val Checked = "replaceWhere.constraintCheck.enabled"
+
   /** Refuses a write that would replace other rows than its options specify. */
   def requireHonored(
       table: String,
@@ -96,10 +99,20 @@ private[spark] object ReplaceWhere {
     resolved
   }
 
-  /** Refuses a nondeterministic condition, and one that the session does not allow. */
+  /**
+   * Refuses a nondeterministic condition, one that the session does not allow, and one of Python on new rows, which
+   * writers check in the JVM.
+   */
   def requireAllowed(target: WriteTarget, condition: Expression): Unit = {
     if (!condition.deterministic)
       throw refused(target.table, condition.sql, "it is not deterministic")
+    condition.collectFirst { case function: PythonUDF => function.name }
+      .filter(_ => isChecked(target.spark))
+      .foreach { name =>
+        val reason = s"new rows are compared with it, where the Python function $name cannot run " +
+          s"(${SessionSettings.Prefix}$Checked=false does not compare them)"
+        throw refused(target.table, condition.sql, reason)
+      }
     val others = condition.references.toSeq.map(_.name).filterNot(target.partitionColumns.contains)
     if (others.nonEmpty && !SessionSettings.isOn(target.spark, DataColumns, default = true)) {
       val reason = s"the table is not partitioned by ${others.distinct.mkString(", ")}, and " +
@@ -147,7 +160,7 @@ private[spark] object ReplaceWhere {
 
   /** Whether new rows must satisfy the condition of the replaced rows. */
   def isChecked(spark: SparkSession): Boolean =
-    SessionSettings.isOn(spark, "replaceWhere.constraintCheck.enabled", default = true)
+    SessionSettings.isOn(spark, Checked, default = true)
 
   def refused(table: String, condition: String, reason: String): DeltaicThrowable =
     DeltaicException(
