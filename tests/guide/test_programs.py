@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from deltaic.session import delta_api_jar_path, jar_path
 from tests.support.guide_examples import examples, pages, require_equal
 from tests.support.guide_tests import COMMANDS, COVERED, PROGRAMS
-from tests.support.paths import JAR
+from tests.support.paths import JAR, ROOT
 from tests.support.spark_scripts import SPARK_HOME, submit_options
 from tests.support.user_runs import require_lines, run_as_user
 
@@ -54,6 +56,16 @@ def test_scala_of_the_guide_prints_what_it_says(
     command = shlex.join(shell) + ' <<< "$1"'
     printed = run_as_user(["bash", "-euc", command, "bash", block.text], tmp_path)
     require_lines(printed, lines)
+
+
+def test_scala_compiles_without_a_build_tool_as_the_guide_says(tmp_path: Path) -> None:
+    [block] = [b for b in examples("scala") if "scala.tools.nsc.Main" in b.text]
+    folder = tmp_path / "a job"
+    folder.mkdir()
+    shutil.copy(ROOT / "examples" / "scala" / "OrdersJob.scala", folder)
+    run_as_user(["bash", "-euc", block.text], folder)
+    with ZipFile(folder / "orders.jar") as jar:
+        assert "OrdersJob.class" in jar.namelist()
 
 
 def test_shell_of_pyspark_in_the_guide_has_a_session_of_deltaic(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ COVERED: Mapping[str, str] = {
         "tests/spark/commit/test_scala_programs.py::test_scala_example_of_the_guide_runs"
     ),
     "scala: DeltaTable 4": (
-        "tests/spark/commit/test_scala_programs.py::test_scala_example_of_the_guide_runs"
+        "tests/guide/test_programs.py::test_scala_compiles_without_a_build_tool_as_the_guide_says"
     ),
     "servers: Hive metastore 1": (
         "tests/spark/session/test_servers.py"
