@@ -57,7 +57,7 @@ def failed(client: SparkProcess, path: Path, statement: str) -> dict[str, Any]:
         ("table.addFeatureSupport('x')", "InvalidArgumentError", "", "UNKNOWN_FEATURE"),
         ("table.dropFeatureSupport('x')", "InvalidArgumentError", "", ""),
         ("table.setDomainMetadata('a', 'b')", "ProtocolError", "", "DOMAIN_METADATA_UNSUPPORTED"),
-        ("table.upgradeTableProtocol(1, 1)", "InvalidArgumentError", "", ""),
+        ("table.upgradeTableProtocol(9, 9)", "InvalidArgumentError", "", ""),
         ("table.generate('hive')", "InvalidArgumentError", "", ""),
         ("table.delete(3)", "ArgumentTypeError", "", "INVALID_ARGUMENT_TYPE"),
         ("table.merge(3, 'true')", "ArgumentTypeError", "", "INVALID_ARGUMENT_TYPE"),
