@@ -276,7 +276,7 @@ test-s3: build $(S3_STAMP) ## Race for commits on an S3-compatible server; not p
 	$(call pytest_folder,tests/s3)
 
 .PHONY: test-clients
-test-clients: build $(CLIENTS_STAMP) ## Run clients of Spark Connect, and kedro; not part of make test
+test-clients: build $(CLIENTS_STAMP) ## Run clients of Spark Connect; not part of make test
 	$(call pytest_folder,tests/clients)
 
 .PHONY: test-tools

@@ -8,10 +8,9 @@ import sys
 from collections.abc import Sequence
 
 from deltaic._version import __version__
-from deltaic.exceptions import DeltaError, printable
+from deltaic.exceptions import DeltaError
 from deltaic.inspection.gather import inspect_table
 from deltaic.inspection.render import BLOCK, one_line, render
-from deltaic.protocol.validation.log import Violation
 from deltaic.session import (
     delta_api_jar_path,
     examples_path,
@@ -35,8 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 for success, 1 for an error; `inspect` returns 2 for an error.
-        `validate` also returns 1 for a log that violates the protocol.
+        0 for success, 1 for a log that violates the protocol, 2 for an error.
 
     Raises
     ------
@@ -45,14 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     options = parser.parse_args(arguments)
-    match options.command:
-        case "inspect":
-            return _inspect(options.path, as_json=options.json)
-        case None:
-            parser.print_help()
-            return 0
     try:
         match options.command:
+            case "inspect":
+                _inspect(options.path, as_json=options.json)
+            case "validate":
+                return _validate(options.path)
             case "settings":
                 _print_settings()
             case "jar":
@@ -60,11 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(*jars, sep=",")
             case "examples":
                 print(examples_path())
-            case "validate":
-                return _validate(options.path)
+            case None:
+                parser.print_help()
     except (DeltaError, OSError) as problem:
-        print(problem, file=sys.stderr)
-        return 1
+        print(one_line(str(problem)), file=sys.stderr)
+        return 2
     return 0
 
 
@@ -131,19 +127,14 @@ def _print_settings() -> None:
         print(f"  --conf {name}={value}")
 
 
-def _inspect(path: str, *, as_json: bool) -> int:
-    try:
-        inspection = inspect_table(path)
-    except (DeltaError, OSError) as problem:
-        print(one_line(str(problem)), file=sys.stderr)
-        return 2
+def _inspect(path: str, *, as_json: bool) -> None:
+    inspection = inspect_table(path)
     if as_json:
         print(json.dumps(inspection.to_json(), indent=2))
-        return 0
+        return
     encoding = sys.stdout.encoding or "ascii"
     text = render(inspection, has_blocks=_can_encode(BLOCK, encoding))
     print(text.encode(encoding, "backslashreplace").decode(encoding), end="")
-    return 0
 
 
 def _can_encode(text: str, encoding: str) -> bool:
@@ -155,21 +146,11 @@ def _can_encode(text: str, encoding: str) -> bool:
 
 
 def _validate(path: str) -> int:
-    try:
-        validation = validate_table(path)
-    except (DeltaError, OSError) as problem:
-        print(problem, file=sys.stderr)
-        return 2
+    validation = validate_table(path)
     for violation in validation.violations:
-        print(_line(violation))
+        print(one_line(str(violation)))
     print(validation)
     return 1 if validation.violations else 0
-
-
-def _line(violation: Violation) -> str:
-    """Return one line that can be printed: violations quote damaged files, which hold anything."""
-    line = " ".join(printable(str(violation)).splitlines())
-    return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 if __name__ == "__main__":

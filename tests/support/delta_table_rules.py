@@ -1,7 +1,7 @@
 """What delta-spark's documentation says about `DeltaTable` and its builders, as code.
 
 The code sees what that of `delta_table_methods` sees. That of `RULES` assigns what it finds to
-``result``, which both engines must agree on; that of `ERRORS` must fail.
+``result``, which both engines must agree on. The last statement of that of `ERRORS` must fail.
 """
 
 from __future__ import annotations

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from deltaic.session import spark_settings
 from tests.support import log
 from tests.support.spark_process import SparkProcess
 
@@ -51,6 +53,30 @@ result = spark.read.format("delta").load(path + "2").count()
 """
 
 
+@pytest.fixture
+def jar_only(tools_python: str) -> Iterator[SparkProcess]:
+    """A session with our jar, and without our package and any package ``delta``."""
+    with SparkProcess(spark_settings(), python=tools_python) as process:
+        yield process
+
+
+def test_spark_dataset_needs_nothing_but_the_jar(jar_only: SparkProcess, tmp_path: Path) -> None:
+    code = """
+from kedro_datasets.spark import SparkDataset
+
+dataset = SparkDataset(filepath=path, file_format="delta", save_args={"mode": "append"})
+result = [dataset.exists()]
+dataset.save(spark.range(3))
+dataset.save(spark.range(2))
+result += [dataset.exists(), dataset.load().count()]
+past = SparkDataset(filepath=path, file_format="delta", load_args={"versionAsOf": 0})
+result += [past.exists(), past.load().count()]
+"""
+    path = str(tmp_path / "table")
+    assert jar_only.run(code, path=path) == [False, True, 5, True, 3]
+    assert log.versions(path) == [0, 1]
+
+
 def test_pipeline_merges_into_the_table_that_it_wrote(tools: SparkProcess, tmp_path: Path) -> None:
     path = str(tmp_path / "orders")
     assert tools.run(PIPELINE, path=path) == [[1, "open"], [2, "paid"], [3, "open"]]
@@ -70,9 +96,11 @@ def test_dataset_of_a_missing_table_does_not_exist(
 from kedro_datasets import spark as datasets
 
 arguments = {"file_format": "delta"} if kind == "SparkDataset" else {}
-dataset = getattr(datasets, kind)(filepath=path, **arguments)
-result = [dataset.exists()]
+dataset = lambda path: getattr(datasets, kind)(filepath=path, **arguments)
+result = [dataset(path).exists(), dataset(path + "/empty").exists()]
 spark.range(3).write.format("delta").save(path)
-result.append(dataset.exists())
+result.append(dataset(path).exists())
 """
-    assert tools.run(code, path=str(tmp_path / "table"), kind=kind) == [False, True]
+    path = tmp_path / "table"
+    (path / "empty").mkdir(parents=True)
+    assert tools.run(code, path=str(path), kind=kind) == [False, False, True]

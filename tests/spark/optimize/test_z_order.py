@@ -94,6 +94,26 @@ def test_one_column_is_sorted_over_all_files(spark: SparkSession, table: str) ->
     assert values == sorted(values)
 
 
+@pytest.mark.parametrize("validates", [False, True])
+def test_nulls_begin_within_a_file(spark: SparkSession, table: str, validates: bool) -> None:
+    # A batch of the reader has 4,096 rows. Columns get nulls one after the other, and one is added.
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` USING delta"
+        " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true') AS"
+        " SELECT /*+ COALESCE(1) */ id, IF(id > 5000, NULL, id % 70) AS a,"
+        " IF(id > 10000 AND id % 3 = 0, NULL, concat('text ', id)) AS b,"
+        " IF(id BETWEEN 5000 AND 9000, NULL, named_struct('c', id, 'd', array(NULL, id))) AS e"
+        " FROM range(0, 15000, 1, 1)"
+    )
+    spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMN f STRING")
+    spark.sql(f"INSERT INTO delta.`{table}` SELECT id, id, 'x', NULL, 'y' FROM range(99)")
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE id % 10 = 3")
+    before = in_order(map(repr, rows_of(spark, table)))
+    with session_settings(spark, {"parquet.validation": str(validates).lower()}):
+        z_order(spark, table, "ZORDER BY (a, b)")
+    assert in_order(map(repr, rows_of(spark, table))) == before
+
+
 #: Values of each type, by the type.
 VALUES: dict[str, list[Any]] = {
     "INT": [5, None, -7, 2**31 - 1, -(2**31), 0, None, 3],

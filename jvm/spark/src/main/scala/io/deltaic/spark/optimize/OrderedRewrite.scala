@@ -181,15 +181,12 @@ private object OrderedRewrite {
       columns: Seq[Expression]
   ): RDD[UnsafeRow] = inputs.mapPartitions(_.flatMap { case OrderedInput(part, order) =>
     val position = columns.size
-    val projection =
-      UnsafeProjection.create(columns ++ Seq(order.position(reader.columns), Literal(0)))
     var number = 0L
-    reader.rows(part).map { row =>
-      val projected = projection(row)
-      projected.setInt(position + 1, order.parts.part(projected.getLong(position), number))
+    reader.project(part, columns ++ Seq(order.position(reader.columns), Literal(0))).map { row =>
+      row.setInt(position + 1, order.parts.part(row.getLong(position), number))
       // The same in each attempt of the task, since the rows of a split are always read in the same order.
       number += 1
-      projected
+      row
     }
   })
 }

@@ -4,6 +4,12 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{
+  BoundReference,
+  Expression,
+  UnsafeProjection,
+  UnsafeRow
+}
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.execution.datasources.FilePartition
 import org.apache.spark.sql.types.StructType
@@ -37,9 +43,31 @@ private[optimize] final class PartReader(
 
   /** The same for one split. */
   def rows(input: InputSplit, probe: RowProbe): Iterator[InternalRow] =
-    batches(input).map(_.flatMap(_.rowIterator.asScala))
-      .getOrElse(PartReader.items(readers.createReader(partition(input))))
-      .filterNot(isDeleted(_, probe))
+    live(
+      batches(input).map(_.flatMap(_.rowIterator.asScala))
+        .getOrElse(PartReader.items(readers.createReader(partition(input)))),
+      probe
+    )
+
+  /**
+   * Values of the live rows in their order. Each row is valid until the next one is read.
+   *
+   * @param values expressions of `columns`
+   */
+  def project(part: RewritePart, values: Seq[Expression]): Iterator[UnsafeRow] = {
+    val probe = newProbe()
+    lazy val ofRows = UnsafeProjection.create(values)
+    val ofBatches = new BatchProjection(values)
+    part.splits.iterator.flatMap { split =>
+      batches(split) match {
+        case Some(found) => found.flatMap { batch =>
+            val projection = ofBatches.of(batch)
+            live(batch.rowIterator.asScala, probe).map(projection(_))
+          }
+        case None => rows(split, probe).map(ofRows(_))
+      }
+    }
+  }
 
   /** All rows of a split in batches; none if they are not read in batches. Each is valid until the next one is read. */
   def batches(input: InputSplit): Option[Iterator[ColumnarBatch]] = {
@@ -51,8 +79,11 @@ private[optimize] final class PartReader(
 
   private def partition(input: InputSplit): InputPartition = FilePartition(0, Array(input.split))
 
+  private def live(rows: Iterator[InternalRow], probe: RowProbe): Iterator[InternalRow] =
+    if (vectorColumn < 0) rows else rows.filterNot(isDeleted(_, probe))
+
   private def isDeleted(row: InternalRow, probe: RowProbe): Boolean =
-    vectorColumn >= 0 && !row.isNullAt(vectorColumn) &&
+    !row.isNullAt(vectorColumn) &&
     probe.isDeleted(row.getUTF8String(vectorColumn), row.getLong(rowIndexColumn))
 }
 
@@ -67,4 +98,27 @@ private object PartReader {
       hasNext
     }.takeWhile(identity).map(_ => reader.get())
   }
+}
+
+/** Projects the rows of batches, without null checks of columns in which no batch so far has nulls. */
+private final class BatchProjection(values: Seq[Expression]) {
+
+  private val columns =
+    values.flatMap(_.collect { case column: BoundReference => column.ordinal }).distinct
+  private var withNulls = Set.empty[Int]
+  private var projection = create()
+
+  /** The projection of the rows of a batch. */
+  def of(batch: ColumnarBatch): UnsafeProjection = {
+    val found = columns.filter(i => !withNulls(i) && batch.column(i).hasNull)
+    if (found.nonEmpty) {
+      withNulls ++= found
+      projection = create()
+    }
+    projection
+  }
+
+  private def create(): UnsafeProjection = UnsafeProjection.create(values.map(_.transform {
+    case column: BoundReference => column.copy(nullable = withNulls(column.ordinal))
+  }))
 }

@@ -23,7 +23,7 @@ private[spark] object SparkVersions {
 
   /** @param version of Spark, possibly with a vendor's suffix, such as `4.2.0-vendor-1` */
   def requireTested(version: String): Unit =
-    if (!tested.contains(version.takeWhile(c => c.isDigit || c == '.')))
+    if (!tested.contains(release(version)))
       throw DeltaicException(
         "DELTAIC_SPARK_VERSION_UNSUPPORTED",
         Map(
@@ -32,4 +32,7 @@ private[spark] object SparkVersions {
           "suggested" -> tested.last
         )
       )
+
+  /** The Apache release of a version: `4.2.0` of `4.2.0-vendor-1`. */
+  def release(version: String): String = version.takeWhile(c => c.isDigit || c == '.')
 }

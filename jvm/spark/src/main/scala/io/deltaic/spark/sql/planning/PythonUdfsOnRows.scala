@@ -5,6 +5,8 @@ import org.apache.spark.sql.deltaic.ExpressionInternals
 import org.apache.spark.sql.execution.python.ArrowEvalPythonExec
 import org.apache.spark.sql.execution.{ColumnarRule, ColumnarToRowExec, SparkPlan}
 
+import io.deltaic.spark.util.SparkVersions
+
 /**
  * Has Python evaluate a UDF on rows where the scan below returns batches. Spark 4.2.0 sends the arguments of batches in
  * a form that its Python worker does not expect, and the task never ends (SPARK-58241, fixed in Spark 4.2.1). Tables of
@@ -19,8 +21,7 @@ import org.apache.spark.sql.execution.{ColumnarRule, ColumnarToRowExec, SparkPla
 private[spark] object PythonUdfsOnRows extends ColumnarRule {
 
   /** Whether this version of Spark needs it. */
-  def isNeeded(sparkVersion: String): Boolean =
-    sparkVersion.takeWhile(c => c.isDigit || c == '.') == "4.2.0"
+  def isNeeded(sparkVersion: String): Boolean = SparkVersions.release(sparkVersion) == "4.2.0"
 
   override def preColumnarTransitions: Rule[SparkPlan] = OnRows
 

@@ -1,5 +1,6 @@
 package io.deltaic.spark.write.files
 
+import org.apache.parquet.hadoop.ParquetOutputFormat
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection}
 import org.apache.spark.sql.catalyst.{InternalRow, ProjectingInternalRow}
 import org.apache.spark.sql.types.StructType
@@ -32,6 +33,13 @@ private[deltaic] final class CopyWriter(
   })
   private val hasVoids = stored.exists(i => VoidColumns.areIn(read(i).dataType))
 
+  /**
+   * Whether rows are written as they are, since what is not stored comes last. With `parquet.validation`, Spark's own
+   * writer writes them, which takes no further columns.
+   */
+  private val isStoredFirst =
+    stored.sameElements(stored.indices) && !ParquetOutputFormat.getValidation(spec.hadoopConf)
+
   /** Rows without what is not stored. */
   private val storedRow =
     ProjectingInternalRow(StructType(stored.map(read(_))), stored.toIndexedSeq)
@@ -46,6 +54,7 @@ private[deltaic] final class CopyWriter(
   def write(row: InternalRow): Unit = {
     if (file == null) open()
     if (hasVoids) file.write(toStored(row))
+    else if (isStoredFirst) file.write(row)
     else {
       storedRow.project(row)
       file.write(storedRow)

@@ -5,6 +5,7 @@ import org.apache.parquet.io.api.{Binary, RecordConsumer}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.Platform
 
 /**
  * Writes the values of a primitive column.
@@ -88,8 +89,23 @@ private[parquet] object PrimitiveColumnWriter {
   }
 
   private final class Strings(i: Int, name: String) extends PrimitiveColumnWriter(i, name) {
-    override protected def add(row: InternalRow): Unit =
-      consumer.addBinary(Binary.fromReusedByteArray(row.getUTF8String(i).getBytes))
+
+    /** For strings that are not in an array of bytes, such as those of sorted rows. */
+    private var copied = new Array[Byte](64)
+
+    override protected def add(row: InternalRow): Unit = {
+      val string = row.getUTF8String(i)
+      val size = string.numBytes
+      consumer.addBinary(string.getBaseObject match {
+        case bytes: Array[Byte] =>
+          val start = (string.getBaseOffset - Platform.BYTE_ARRAY_OFFSET).toInt
+          Binary.fromReusedByteArray(bytes, start, size)
+        case _ =>
+          if (copied.length < size) copied = new Array[Byte](size + size / 2)
+          string.writeToMemory(copied, Platform.BYTE_ARRAY_OFFSET)
+          Binary.fromReusedByteArray(copied, 0, size)
+      })
+    }
   }
 
   private final class Binaries(i: Int, name: String) extends PrimitiveColumnWriter(i, name) {

@@ -10,8 +10,10 @@ import org.apache.parquet.hadoop.{ParquetOutputFormat, ParquetWriter}
 import org.apache.parquet.io.OutputFile
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.unsafe.Platform
 
 import io.deltaic.spark.util.LocalSpark
 import io.deltaic.spark.write.files.{DataWriteSpec, WrittenTable}
@@ -33,22 +35,28 @@ class RowWriteSupportSuite extends munit.FunSuite with LocalSpark {
       .forTable(spark, WrittenTable(dir.toString, df.schema, Nil, Map.empty), Map.empty)
       .hadoopConf
 
-  private def bytesOf(dir: Path, df: DataFrame)(
+  private def bytesOf(dir: Path, rows: Seq[InternalRow])(
       open: OutputFile => ParquetWriter[InternalRow]
   ): Seq[Byte] = {
     val path = Files.createTempFile(dir, "file", ".parquet")
     Files.delete(path)
     val file = HadoopOutputFile.fromPath(new HadoopPath(path.toString), new Configuration)
     val writer = open(file)
-    try internalRows(df).foreach(writer.write)
+    try rows.foreach(writer.write)
     finally writer.close()
     Files.readAllBytes(path).toSeq
   }
 
-  private def requireSameBytes(dir: Path, df: DataFrame): Unit = {
+  /** @param moved changes where the rows that our writer gets are in memory */
+  private def requireSameBytes(
+      dir: Path,
+      df: DataFrame,
+      moved: InternalRow => InternalRow = identity
+  ): Unit = {
     val settings = conf(dir, df)
-    val ours = bytesOf(dir, df)(ParquetRowWriter.open(_, settings, Set.empty))
-    val theirs = bytesOf(dir, df) { file =>
+    val rows = internalRows(df)
+    val ours = bytesOf(dir, rows.map(moved))(ParquetRowWriter.open(_, settings, Set.empty))
+    val theirs = bytesOf(dir, rows) { file =>
       val mode = settings.get(SQLConf.PARQUET_REBASE_MODE_IN_WRITE.key)
       val codec = ParquetOutputFormat.getCompression(settings)
       new BySpark(file, mode).withConf(settings).withCompressionCodec(codec).build()
@@ -74,6 +82,22 @@ class RowWriteSupportSuite extends munit.FunSuite with LocalSpark {
     requireSameBytes(dir, spark.sql(s"select $primitive from range(0, 3000, 1, 1)"))
   }
 
+  /** As sorted rows are: in memory that is no array of bytes. */
+  private def inLongs(row: InternalRow): InternalRow = {
+    val unsafe = row.asInstanceOf[UnsafeRow]
+    val memory = new Array[Long](unsafe.getSizeInBytes / 8)
+    unsafe.writeToMemory(memory, Platform.LONG_ARRAY_OFFSET)
+    val copy = new UnsafeRow(unsafe.numFields)
+    copy.pointTo(memory, Platform.LONG_ARRAY_OFFSET, unsafe.getSizeInBytes)
+    copy
+  }
+
+  table.test("strings of sorted rows have the bytes of Spark's writer") { dir =>
+    val columns = "concat('s', id % 7) as s, repeat('ü', cast(id * 31 % 500 as int)) as t"
+    requireSameBytes(dir, spark.sql(s"select $columns from range(0, 3000, 1, 1)"), inLongs)
+    requireSameBytes(dir, spark.sql(s"select $primitive from range(0, 3000, 1, 1)"), inLongs)
+  }
+
   table.test("nested columns stand between primitive columns at their positions") { dir =>
     val columns = s"id % 5 as first, $nested, id % 3 as between, array(id) as arr2, id as last"
     requireSameBytes(dir, spark.sql(s"select $columns from range(0, 3000, 1, 1)"))
@@ -85,8 +109,9 @@ class RowWriteSupportSuite extends munit.FunSuite with LocalSpark {
       spark.sql("select named_struct('a', id) as s, id, array(id) as arr from range(0, 10, 1, 1)")
     val settings = conf(dir, df)
     settings.set("parquet.validation", "true")
-    val validated = bytesOf(dir, df)(ParquetRowWriter.open(_, settings, Set.empty))
-    assertEquals(validated, bytesOf(dir, df)(ParquetRowWriter.open(_, conf(dir, df), Set.empty)))
+    val rows = internalRows(df)
+    val validated = bytesOf(dir, rows)(ParquetRowWriter.open(_, settings, Set.empty))
+    assertEquals(validated, bytesOf(dir, rows)(ParquetRowWriter.open(_, conf(dir, df), Set.empty)))
   }
 
   table.test("nulls are written at each position") { dir =>
@@ -111,7 +136,7 @@ class RowWriteSupportSuite extends munit.FunSuite with LocalSpark {
         val df = old.select(column)
         val error = intercept[Exception] {
           val settings = conf(dir, df)
-          bytesOf(dir, df)(ParquetRowWriter.open(_, settings, Set.empty))
+          bytesOf(dir, internalRows(df))(ParquetRowWriter.open(_, settings, Set.empty))
         }
         assert(error.getMessage.contains("WRITE_ANCIENT_DATETIME"), error.getMessage)
       }
