@@ -252,7 +252,7 @@ test-conformance: build $(PEERS_STAMP) ## Read tables that others wrote, row by 
 	$(call pytest_folder,tests/conformance)
 
 .PHONY: test-faults
-test-faults: build $(PEERS_STAMP) ## Kill writers and break disks on purpose, ten minutes; not part of make test
+test-faults: build $(PEERS_STAMP) ## Kill writers and break disks on purpose, one hour; not part of make test
 	$(call pytest_folder,tests/faults)
 
 # The class archive is of the Spark of the lock file, and goes unused on the other one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.spark_process import SparkProcess
+from tests.support.faulty import start_faulty
 
 #: The task is held right before it creates its file, while another thread drops the table.
 DROP = """
@@ -45,7 +45,9 @@ result = [waits, os.path.exists(path)]
 """
 
 
-def test_dropped_table_does_not_come_back(faulty: SparkProcess, tmp_path: Path) -> None:
-    waits, exists = faulty.run(DROP, held=str(tmp_path / "held"))
+def test_dropped_table_does_not_come_back(faults_jar: Path, tmp_path: Path) -> None:
+    # A session of its own: the code changes settings.
+    with start_faulty(faults_jar) as process:
+        waits, exists = process.run(DROP, held=str(tmp_path / "held"))
     assert not exists, "the task has created the folder again"
     assert waits, "DROP did not wait for the task"
