@@ -126,7 +126,7 @@ def test_module_says_that_the_jar_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DELTAIC_JAR", "/nowhere.jar")
-    assert main(["jar"]) == 1
+    assert main(["jar"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "nowhere.jar in /" in captured.err

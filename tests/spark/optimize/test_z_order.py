@@ -102,11 +102,12 @@ def test_nulls_begin_within_a_file(spark: SparkSession, table: str, validates: b
         " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true') AS"
         " SELECT /*+ COALESCE(1) */ id, IF(id > 5000, NULL, id % 70) AS a,"
         " IF(id > 10000 AND id % 3 = 0, NULL, concat('text ', id)) AS b,"
-        " IF(id BETWEEN 5000 AND 9000, NULL, named_struct('c', id, 'd', array(NULL, id))) AS e"
+        " IF(id BETWEEN 5000 AND 9000, NULL, named_struct('c', id, 'd', array(NULL, id))) AS e,"
+        " IF(id > 13000, NULL, DATE_ADD(DATE'2020-01-01', CAST(id AS INT))) AS g"
         " FROM range(0, 15000, 1, 1)"
     )
     spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMN f STRING")
-    spark.sql(f"INSERT INTO delta.`{table}` SELECT id, id, 'x', NULL, 'y' FROM range(99)")
+    spark.sql(f"INSERT INTO delta.`{table}` SELECT id, id, 'x', NULL, NULL, 'y' FROM range(99)")
     spark.sql(f"DELETE FROM delta.`{table}` WHERE id % 10 = 3")
     before = in_order(map(repr, rows_of(spark, table)))
     with session_settings(spark, {"parquet.validation": str(validates).lower()}):

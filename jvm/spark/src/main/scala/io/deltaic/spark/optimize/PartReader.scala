@@ -102,17 +102,20 @@ private object PartReader {
 
 /** Projects the rows of batches, without null checks of columns in which no batch so far has nulls. */
 private final class BatchProjection(values: Seq[Expression]) {
+  import BatchProjection._
 
   private val columns =
     values.flatMap(_.collect { case column: BoundReference => column.ordinal }).distinct
   private var withNulls = Set.empty[Int]
-  private var projection = create()
+  private var projection: UnsafeProjection = _
+  private var compiled = 0
 
   /** The projection of the rows of a batch. */
   def of(batch: ColumnarBatch): UnsafeProjection = {
     val found = columns.filter(i => !withNulls(i) && batch.column(i).hasNull)
-    if (found.nonEmpty) {
-      withNulls ++= found
+    if (projection == null || found.nonEmpty) {
+      compiled += 1
+      withNulls = if (compiled < MaxCompiled) withNulls ++ found else columns.toSet
       projection = create()
     }
     projection
@@ -121,4 +124,10 @@ private final class BatchProjection(values: Seq[Expression]) {
   private def create(): UnsafeProjection = UnsafeProjection.create(values.map(_.transform {
     case column: BoundReference => column.copy(nullable = withNulls(column.ordinal))
   }))
+}
+
+private object BatchProjection {
+
+  /** The last of so many projections checks all columns. */
+  private val MaxCompiled = 4
 }

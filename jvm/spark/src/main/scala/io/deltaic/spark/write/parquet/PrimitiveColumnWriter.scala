@@ -90,8 +90,8 @@ private[parquet] object PrimitiveColumnWriter {
 
   private final class Strings(i: Int, name: String) extends PrimitiveColumnWriter(i, name) {
 
-    /** For strings that are not in an array of bytes, such as those of sorted rows. */
-    private var copied = new Array[Byte](64)
+    /** For short strings that are not in an array of bytes, such as those of sorted rows. */
+    private val copied = new Array[Byte](1024)
 
     override protected def add(row: InternalRow): Unit = {
       val string = row.getUTF8String(i)
@@ -100,8 +100,8 @@ private[parquet] object PrimitiveColumnWriter {
         case bytes: Array[Byte] =>
           val start = (string.getBaseOffset - Platform.BYTE_ARRAY_OFFSET).toInt
           Binary.fromReusedByteArray(bytes, start, size)
+        case _ if size > copied.length => Binary.fromReusedByteArray(string.getBytes)
         case _ =>
-          if (copied.length < size) copied = new Array[Byte](size + size / 2)
           string.writeToMemory(copied, Platform.BYTE_ARRAY_OFFSET)
           Binary.fromReusedByteArray(copied, 0, size)
       })
