@@ -78,7 +78,7 @@ COVERED: Mapping[str, str] = {
     "tools: dbt 1": _DBT,
     "tools: dbt 2": _DBT,
     "tools: dbt 3": _DBT,
-    "tools: kedro 1": ("tests/tools/test_kedro.py::test_spark_dataset_needs_nothing_but_the_jar"),
+    "tools: kedro 1": "tests/tools/test_kedro.py::test_spark_dataset_needs_nothing_but_the_jar",
     "tools: kedro 2": (
         "tests/tools/test_kedro.py::test_pipeline_merges_into_the_table_that_it_wrote"
     ),
